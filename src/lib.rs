@@ -1,0 +1,8 @@
+//! `reattach`: a client-side transport middleware for MCP.
+
+pub mod clock;
+pub mod contract;
+pub mod entropy;
+pub mod execution;
+pub mod identity;
+pub mod journal;

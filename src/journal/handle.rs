@@ -1,6 +1,5 @@
 //! The handle: what the layer, the command and the bridge use.
 
-
 use bytes::Bytes;
 use tokio::sync::watch;
 
@@ -8,7 +7,8 @@ use super::{Event, ExecutionRecord, JournalError, JournalOptions, RunStarted};
 use crate::contract::Class;
 use crate::execution::{Permit, Priors, State};
 use crate::identity::{
-    Correlation, EventId, ExecutionId, Fingerprint, FingerprintKey, IntentScope, RequestId, ResultId, RunId, SessionId,
+    Correlation, EventId, ExecutionId, Fingerprint, FingerprintKey, IntentScope, RequestId,
+    ResultId, RunId, SessionId,
 };
 
 /// A journal. Cheap to clone; all clones are one journal. The last one dropped closes it.
@@ -93,7 +93,9 @@ pub enum AcceptError {
     #[error("another call of the same action came in between; nothing was sent; decide again")]
     Conflict,
     /// Too many executions of this actor are open.
-    #[error("{open} executions of this actor are open, and {limit} are allowed; nothing was sent; resolve some")]
+    #[error(
+        "{open} executions of this actor are open, and {limit} are allowed; nothing was sent; resolve some"
+    )]
     TooManyOpen {
         /// How many are open.
         open: usize,
@@ -133,7 +135,12 @@ impl Journal {
 
     /// Accepts, authorizes and dispatches a new execution: three entries, one commit, durable when it returns.
     /// Compare-and-swap on `seen`: of two equal calls at once, one dispatches.
-    pub async fn accept(&self, new: NewExecution, seen: &Priors, by: &Correlation) -> Result<Dispatch, AcceptError> {
+    pub async fn accept(
+        &self,
+        new: NewExecution,
+        seen: &Priors,
+        by: &Correlation,
+    ) -> Result<Dispatch, AcceptError> {
         todo!()
     }
 
@@ -190,7 +197,11 @@ impl Lease {
     }
 
     /// A further dispatch of this execution. Durable when it returns.
-    pub async fn dispatch(self, permit: Permit, by: &Correlation) -> Result<Dispatch, JournalError> {
+    pub async fn dispatch(
+        self,
+        permit: Permit,
+        by: &Correlation,
+    ) -> Result<Dispatch, JournalError> {
         todo!()
     }
 

@@ -12,6 +12,8 @@ mod record;
 
 pub use error::JournalError;
 pub use event::{Event, RunStarted};
-pub use handle::{AcceptError, Answer, Dispatch, Journal, Kept, Lease, NewExecution, Standing, StreamCursor};
+pub use handle::{
+    AcceptError, Answer, Dispatch, Journal, Kept, Lease, NewExecution, Standing, StreamCursor,
+};
 pub use options::JournalOptions;
 pub use record::{DispatchRecord, ExecutionRecord};

@@ -12,7 +12,10 @@ use crate::identity::{ExecutionId, Fingerprint, IntentScope, RequestId, ResultId
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(tag = "type", rename = "execution")]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "the names are those of the events and of the design's record")]
+#[expect(
+    missing_docs,
+    reason = "the names are those of the events and of the design's record"
+)]
 pub struct ExecutionRecord {
     pub schema: u32,
     pub execution_id: ExecutionId,
@@ -30,13 +33,29 @@ pub struct ExecutionRecord {
     pub state: State,
     #[serde(with = "rfc3339_millis")]
     pub accepted_at: Timestamp,
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "rfc3339_millis::option")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "rfc3339_millis::option"
+    )]
     pub authorized_at: Option<Timestamp>,
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "rfc3339_millis::option")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "rfc3339_millis::option"
+    )]
     pub dispatched_at: Option<Timestamp>,
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "rfc3339_millis::option")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "rfc3339_millis::option"
+    )]
     pub completed_at: Option<Timestamp>,
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "rfc3339_millis::option")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "rfc3339_millis::option"
+    )]
     pub delivered_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_status: Option<u16>,

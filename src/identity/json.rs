@@ -1,1 +1,0 @@
-//! Strict JSON for the canonical form.

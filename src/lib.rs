@@ -6,3 +6,4 @@ pub mod entropy;
 pub mod execution;
 pub mod identity;
 pub mod journal;
+pub mod wire;

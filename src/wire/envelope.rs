@@ -1,0 +1,259 @@
+//! What a POST body asks for.
+
+use std::borrow::Cow;
+
+use super::members::{Members, string};
+use crate::identity::RequestId;
+
+/// What a POST body is, as far as the layer cares.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "the service decides each")]
+pub enum Body<'a> {
+    /// A `tools/call` request.
+    Call(ToolCall<'a>),
+    /// Another request, which wants an answer under this id.
+    Request(RequestId),
+    /// A notification, a response, or not JSON-RPC: passes through.
+    Other,
+    /// It contains a `tools/call` in a form that can't be decided about safely.
+    Refused {
+        /// Why.
+        refusal: Refusal,
+        /// The id to answer under, where one can be read.
+        id: Option<RequestId>,
+    },
+}
+
+/// Why a body with a tool call in it is refused: two readers could see two different calls, or none could pair an answer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// A member name is repeated.
+    #[error("a member name is repeated in the request; two readers could see two different calls")]
+    DuplicateKey,
+    /// No id, so that no answer could be paired.
+    #[error("a tool call needs a request id; without one no answer can be paired with it")]
+    NoId,
+    /// The id is neither a string nor a number.
+    #[error("the request id of a tool call must be a string or a number")]
+    BadId,
+    /// No tool name, or one that is not a string.
+    #[error("a tool call needs the tool's name in `params.name`")]
+    NoTool,
+    /// A batch with a tool call in it.
+    #[error(
+        "a batch with a tool call in it can't be decided about as one; send its calls one by one"
+    )]
+    Batch,
+}
+
+/// A `tools/call`. Raw parts point into the body.
+#[derive(Debug)]
+pub struct ToolCall<'a> {
+    id: RequestId,
+    tool: Cow<'a, str>,
+    arguments: Option<&'a str>,
+    continues: bool,
+    intent: Option<Cow<'a, str>>,
+}
+
+impl ToolCall<'_> {
+    /// The JSON-RPC id.
+    #[must_use]
+    pub fn id(&self) -> &RequestId {
+        &self.id
+    }
+
+    /// The tool's name.
+    #[must_use]
+    pub fn tool(&self) -> &str {
+        &self.tool
+    }
+
+    /// The arguments as they were written; none where there are none.
+    #[must_use]
+    pub fn arguments(&self) -> Option<&[u8]> {
+        self.arguments.map(str::as_bytes)
+    }
+
+    /// Whether it carries `inputResponses` or `requestState`: the next round of a call that the server asked input for.
+    ///
+    /// # Source
+    /// MCP 2026-07-28, multi-round-trip requests.
+    #[must_use]
+    pub fn continues(&self) -> bool {
+        self.continues
+    }
+
+    /// What the caller set as `_meta["dev.reattach/intent"]`.
+    #[must_use]
+    pub fn intent(&self) -> Option<&str> {
+        self.intent.as_deref()
+    }
+}
+
+/// Says what a POST body is.
+#[must_use]
+pub fn read(body: &[u8]) -> Body<'_> {
+    let Ok(text) = std::str::from_utf8(body) else {
+        return Body::Other;
+    };
+    if text.trim_start_matches(WHITE).starts_with('[') {
+        return batch(text);
+    }
+    Members::read(text).map_or(Body::Other, |message| single(&message))
+}
+
+fn single<'a>(message: &Members<'a>) -> Body<'a> {
+    let id = message.find("id").map(serde_json::from_str::<RequestId>);
+    if !message.any_is("method", "tools/call") {
+        return match (message.find("method"), id) {
+            (Some(_), Some(Ok(id))) => Body::Request(id),
+            (Some(_), Some(Err(_)) | None) | (None, _) => Body::Other,
+        };
+    }
+    let known = id.as_ref().and_then(|id| id.as_ref().ok().cloned());
+    let refused = |refusal| Body::Refused {
+        refusal,
+        id: known.clone(),
+    };
+    if message.repeat() {
+        return refused(Refusal::DuplicateKey);
+    }
+    let id = match id {
+        None => return refused(Refusal::NoId),
+        Some(Err(_)) => return refused(Refusal::BadId),
+        Some(Ok(id)) => id,
+    };
+    let Some(params) = message.find("params").and_then(Members::read) else {
+        return refused(Refusal::NoTool);
+    };
+    if params.repeat() {
+        return refused(Refusal::DuplicateKey);
+    }
+    let Some(tool) = params.find("name").and_then(string) else {
+        return refused(Refusal::NoTool);
+    };
+    let meta = params.find("_meta").and_then(Members::read);
+    if meta.as_ref().is_some_and(Members::repeat) {
+        return refused(Refusal::DuplicateKey);
+    }
+    Body::Call(ToolCall {
+        id,
+        tool,
+        arguments: params.find("arguments"),
+        continues: params.find("inputResponses").is_some() || params.find("requestState").is_some(),
+        intent: meta
+            .and_then(|meta| meta.find(INTENT_META))
+            .and_then(string),
+    })
+}
+
+fn batch(text: &str) -> Body<'_> {
+    let Ok(messages) = serde_json::from_str::<Vec<Members<'_>>>(text) else {
+        return Body::Other;
+    };
+    match messages
+        .iter()
+        .find(|message| message.any_is("method", "tools/call"))
+    {
+        Some(call) => Body::Refused {
+            refusal: Refusal::Batch,
+            id: call.find("id").and_then(|id| serde_json::from_str(id).ok()),
+        },
+        None => Body::Other,
+    }
+}
+
+const INTENT_META: &str = "dev.reattach/intent";
+const WHITE: [char; 4] = [' ', '\t', '\n', '\r'];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(body: &str) -> Option<Refusal> {
+        match read(body.as_bytes()) {
+            Body::Refused { refusal, .. } => Some(refusal),
+            Body::Call(_) | Body::Request(_) | Body::Other => None,
+        }
+    }
+
+    #[test]
+    fn a_tool_call_is_seen_in_any_spelling() {
+        let body = r#" {"params":{"n\u0061me":"p\u0061y","arguments":{"a":1}},"method":"tools\/call","id":"7","jsonrpc":"2.0"}"#;
+        let Body::Call(call) = read(body.as_bytes()) else {
+            panic!("not a call")
+        };
+        assert_eq!(
+            (call.tool(), call.arguments()),
+            ("pay", Some(&br#"{"a":1}"#[..]))
+        );
+        assert_eq!(call.id(), &RequestId::String("7".into()));
+    }
+
+    #[test]
+    fn what_two_readers_could_read_differently_is_refused() {
+        let twice = r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call","params":{"name":"pay"}}"#;
+        assert_eq!(refusal(twice), Some(Refusal::DuplicateKey));
+        let twice = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","method":"ping","params":{"name":"pay"}}"#;
+        assert_eq!(refusal(twice), Some(Refusal::DuplicateKey));
+        let names = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"look","n\u0061me":"pay"}}"#;
+        assert_eq!(refusal(names), Some(Refusal::DuplicateKey));
+    }
+
+    #[test]
+    fn a_call_that_cannot_be_paired_is_refused() {
+        assert_eq!(
+            refusal(r#"{"method":"tools/call","params":{"name":"pay"}}"#),
+            Some(Refusal::NoId)
+        );
+        assert_eq!(
+            refusal(r#"{"id":null,"method":"tools/call","params":{"name":"pay"}}"#),
+            Some(Refusal::BadId)
+        );
+        assert_eq!(
+            refusal(r#"{"id":1,"method":"tools/call","params":{}}"#),
+            Some(Refusal::NoTool)
+        );
+        assert_eq!(
+            refusal(r#"{"id":1,"method":"tools/call"}"#),
+            Some(Refusal::NoTool)
+        );
+        assert_eq!(
+            refusal(r#"[{"id":1,"method":"ping"},{"id":2,"method":"tools/call"}]"#),
+            Some(Refusal::Batch)
+        );
+    }
+
+    #[test]
+    fn everything_else_passes() {
+        for body in [
+            "",
+            "hello",
+            "{}",
+            "[]",
+            "[1]",
+            "{\"method\":\"notifications/initialized\"}",
+            "{\"id\":1,\"result\":{}}",
+            "\u{feff}{}",
+        ] {
+            assert!(matches!(read(body.as_bytes()), Body::Other), "{body}");
+        }
+        assert!(matches!(
+            read(br#"{"id":1,"method":"tools/list"}"#),
+            Body::Request(_)
+        ));
+        assert!(matches!(read(b"\xff\xfe"), Body::Other));
+    }
+
+    #[test]
+    fn a_continuation_and_an_intent_are_seen() {
+        let body = r#"{"id":1,"method":"tools/call","params":{"name":"pay","requestState":"x","_meta":{"dev.reattach/intent":"i-1"}}}"#;
+        let Body::Call(call) = read(body.as_bytes()) else {
+            panic!("not a call")
+        };
+        assert!(call.continues());
+        assert_eq!(call.intent(), Some("i-1"));
+    }
+}

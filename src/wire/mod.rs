@@ -1,0 +1,19 @@
+//! What MCP over HTTP looks like: bytes to values, and back. Pure; knows nothing of executions.
+
+mod answer;
+mod envelope;
+mod header;
+mod members;
+mod revision;
+mod splice;
+mod sse;
+
+pub use answer::{Response, response};
+pub use envelope::{Body, Refusal, ToolCall, read};
+pub use header::{
+    Accepts, IDEMPOTENCY_KEY, LAST_EVENT_ID, MCP_PROTOCOL_VERSION, MCP_SESSION_ID, MediaType,
+    accepts, media_type, resume_headers, retry_after, session, target,
+};
+pub use revision::Revision;
+pub use splice::{EXECUTION_ID_META, Splice, answer_as, with_execution_id};
+pub use sse::{Block, Event, Framer, TooLarge, event_for};

@@ -3,7 +3,9 @@
 mod decide;
 mod permit;
 mod state;
+mod stream;
 
-pub use decide::{Prior, Priors};
+pub use decide::{Decision, Incoming, Prior, Priors, decide};
 pub use permit::{Evidence, Permit, Verdict};
 pub use state::State;
+pub use stream::{Action, Input, ResponseStream, ResumeLimits};

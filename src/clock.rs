@@ -94,7 +94,10 @@ pub mod rfc3339_millis {
         ///
         /// # Errors
         /// Those of the serialiser.
-        pub fn serialize<S: Serializer>(at: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
+        pub fn serialize<S: Serializer>(
+            at: &Option<Timestamp>,
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
             match at {
                 Some(at) => serializer.serialize_some(&format(*at)),
                 None => serializer.serialize_none(),
@@ -105,9 +108,12 @@ pub mod rfc3339_millis {
         ///
         /// # Errors
         /// When the text is not an instant.
-        pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
+        pub fn deserialize<'de, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Option<Timestamp>, D::Error> {
             let text = Option::<String>::deserialize(deserializer)?;
-            text.map(|text| text.parse().map_err(de::Error::custom)).transpose()
+            text.map(|text| text.parse().map_err(de::Error::custom))
+                .transpose()
         }
     }
 

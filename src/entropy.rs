@@ -20,5 +20,9 @@ pub fn bytes<const N: usize>() -> [u8; N] {
 /// A random number below `bound`, good enough for jitter; 0 where `bound` is 0.
 #[must_use]
 pub fn below(bound: u64) -> u64 {
-    if bound == 0 { 0 } else { u64::from_ne_bytes(bytes()) % bound }
+    if bound == 0 {
+        0
+    } else {
+        u64::from_ne_bytes(bytes()) % bound
+    }
 }

@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 /// Essay, "action classes"; design, section 3.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::exhaustive_enums, reason = "a new class has to be decided everywhere")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a new class has to be decided everywhere"
+)]
 pub enum Class {
     /// Changes nothing: may be sent again, within limits.
     ReadOnly,
@@ -29,7 +32,10 @@ impl Class {
     pub const fn has_side_effect(self) -> bool {
         match self {
             Self::ReadOnly => false,
-            Self::IdempotentWrite | Self::ConditionalWrite | Self::Irreversible | Self::RemoteCommand => true,
+            Self::IdempotentWrite
+            | Self::ConditionalWrite
+            | Self::Irreversible
+            | Self::RemoteCommand => true,
         }
     }
 

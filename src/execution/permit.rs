@@ -5,7 +5,10 @@ use serde::{Deserialize, Serialize};
 /// Why a dispatch after an execution's first is allowed. Recorded with it. No permit, no bytes (law 2).
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::exhaustive_enums, reason = "a new permit has to be decided everywhere")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a new permit has to be decided everywhere"
+)]
 pub enum Permit {
     /// Proof that the body never left.
     NotSent,
@@ -48,7 +51,10 @@ impl std::fmt::Display for Permit {
 /// What one dispatch without a result amounts to.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::exhaustive_enums, reason = "a new verdict has to be decided everywhere")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a new verdict has to be decided everywhere"
+)]
 pub enum Verdict {
     /// Proof that the body never left.
     NotSent,
@@ -124,19 +130,31 @@ impl Evidence {
     #[must_use]
     pub fn sentence(self) -> String {
         match self {
-            Self::BodyNeverPolled => "the connection failed before the request body was taken".into(),
-            Self::FailedAfterPoll => "the connection failed after the request was handed over".into(),
-            Self::RefusedByStatus { status } => format!("the server refused the request with HTTP {status}"),
-            Self::RefusedByError { error } => format!("the server refused the request with JSON-RPC error {error}"),
+            Self::BodyNeverPolled => {
+                "the connection failed before the request body was taken".into()
+            }
+            Self::FailedAfterPoll => {
+                "the connection failed after the request was handed over".into()
+            }
+            Self::RefusedByStatus { status } => {
+                format!("the server refused the request with HTTP {status}")
+            }
+            Self::RefusedByError { error } => {
+                format!("the server refused the request with JSON-RPC error {error}")
+            }
             Self::UninformativeStatus { status } => {
                 format!("the answer was HTTP {status}, which does not say whether the tool ran")
             }
-            Self::NoAnswer { status } => format!("the server answered HTTP {status} without a result"),
+            Self::NoAnswer { status } => {
+                format!("the server answered HTTP {status} without a result")
+            }
             Self::BodyCutShort => "the response ended before the result was complete".into(),
             Self::NotAnAnswer => "the response held no answer to this request".into(),
             Self::AnswerTooLarge => "the result was larger than the configured limit".into(),
             Self::StreamLost => "the response stream was lost and could not be resumed".into(),
-            Self::DetachedTooLong => "no result arrived within the time allowed for reading on".into(),
+            Self::DetachedTooLong => {
+                "no result arrived within the time allowed for reading on".into()
+            }
             Self::OwnerGone => "the process that had sent it ended before a result was kept".into(),
         }
     }
@@ -150,6 +168,9 @@ mod tests {
     fn evidence_is_recorded_by_its_code() {
         let json = serde_json::to_string(&Evidence::RefusedByStatus { status: 401 }).unwrap();
         assert_eq!(json, r#"{"code":"refused_by_status","status":401}"#);
-        assert_eq!(serde_json::from_str::<Evidence>(&json).unwrap().verdict(), Verdict::Rejected);
+        assert_eq!(
+            serde_json::from_str::<Evidence>(&json).unwrap().verdict(),
+            Verdict::Rejected
+        );
     }
 }

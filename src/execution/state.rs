@@ -12,7 +12,10 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::exhaustive_enums, reason = "a new state has to be decided everywhere")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a new state has to be decided everywhere"
+)]
 pub enum State {
     /// The request is valid and has its id; nothing was decided.
     Accepted,
@@ -90,11 +93,17 @@ impl State {
                     | Self::Cancelled
             ),
             Self::InputRequired => {
-                matches!(next, Self::Dispatched | Self::OutcomeUnknown | Self::NotExecuted | Self::Cancelled)
+                matches!(
+                    next,
+                    Self::Dispatched | Self::OutcomeUnknown | Self::NotExecuted | Self::Cancelled
+                )
             }
             Self::Working => matches!(
                 next,
-                Self::OutcomeUnknown | Self::CompletedResultNotDelivered | Self::InputRequired | Self::Cancelled
+                Self::OutcomeUnknown
+                    | Self::CompletedResultNotDelivered
+                    | Self::InputRequired
+                    | Self::Cancelled
             ),
             // A late answer settles an unknown even when nobody waits; a permit lets it go out again.
             Self::OutcomeUnknown => matches!(
@@ -116,13 +125,19 @@ impl State {
     /// Whether the server's result is kept.
     #[must_use]
     pub const fn is_completed(self) -> bool {
-        matches!(self, Self::CompletedResultNotDelivered | Self::CompletedResultDelivered)
+        matches!(
+            self,
+            Self::CompletedResultNotDelivered | Self::CompletedResultDelivered
+        )
     }
 
     /// Whether bytes may have left and no result is kept: what an SRE looks for first.
     #[must_use]
     pub const fn is_unresolved(self) -> bool {
-        matches!(self, Self::Dispatched | Self::InputRequired | Self::Working | Self::OutcomeUnknown)
+        matches!(
+            self,
+            Self::Dispatched | Self::InputRequired | Self::Working | Self::OutcomeUnknown
+        )
     }
 }
 

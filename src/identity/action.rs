@@ -5,7 +5,10 @@ use serde::{Deserialize, Serialize};
 /// How far a repeat of the same action counts as the same intent.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::exhaustive_enums, reason = "a new scope has to be decided everywhere")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a new scope has to be decided everywhere"
+)]
 pub enum IntentScope {
     /// Within one run.
     Run,

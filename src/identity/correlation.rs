@@ -101,7 +101,11 @@ impl Correlation {
     /// The correlation of a request, with the session and the protocol revision that its headers named.
     #[must_use]
     pub fn new(request: RequestId, session: Option<SessionId>, revision: Option<&str>) -> Self {
-        Self { request, session, revision: revision.map(Into::into) }
+        Self {
+            request,
+            session,
+            revision: revision.map(Into::into),
+        }
     }
 
     /// The JSON-RPC id.
@@ -132,7 +136,10 @@ mod tests {
         let number: RequestId = serde_json::from_str("1").unwrap();
         let string: RequestId = serde_json::from_str("\"1\"").unwrap();
         assert_ne!(number, string);
-        assert_eq!((number.to_json(), string.to_json()), ("1".into(), "\"1\"".into()));
+        assert_eq!(
+            (number.to_json(), string.to_json()),
+            ("1".into(), "\"1\"".into())
+        );
     }
 
     #[test]

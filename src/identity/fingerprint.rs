@@ -60,7 +60,9 @@ impl FromStr for Fingerprint {
     type Err = ParseFingerprintError;
 
     fn from_str(text: &str) -> Result<Self, ParseFingerprintError> {
-        let rest = text.strip_prefix("hmac-sha256:k").ok_or(ParseFingerprintError)?;
+        let rest = text
+            .strip_prefix("hmac-sha256:k")
+            .ok_or(ParseFingerprintError)?;
         let (key, digits) = rest.split_once(':').ok_or(ParseFingerprintError)?;
         let key = KeyId(key.parse().map_err(|_| ParseFingerprintError)?);
         if digits.len() != 64 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
@@ -99,23 +101,34 @@ impl FingerprintKey {
     /// The key of this id.
     #[must_use]
     pub fn new(id: KeyId, key: [u8; 32]) -> Self {
-        Self { id, key: Zeroizing::new(key) }
+        Self {
+            id,
+            key: Zeroizing::new(key),
+        }
     }
 
     /// The fingerprint of these canonical bytes.
     #[must_use]
     pub fn fingerprint(&self, canonical: &[u8]) -> Fingerprint {
-        Fingerprint { key: self.id, mac: self.mac(b"action", canonical) }
+        Fingerprint {
+            key: self.id,
+            mac: self.mac(b"action", canonical),
+        }
     }
 
     /// A keyed digest for values that may be guessed, such as an intent a caller named; never comparable with a fingerprint.
     #[must_use]
     pub fn digest(&self, domain: &str, bytes: &[u8]) -> String {
-        format!("hmac-sha256:{}:{}", self.id, hex(&self.mac(domain.as_bytes(), bytes)))
+        format!(
+            "hmac-sha256:{}:{}",
+            self.id,
+            hex(&self.mac(domain.as_bytes(), bytes))
+        )
     }
 
     fn mac(&self, domain: &[u8], bytes: &[u8]) -> [u8; 32] {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&*self.key).expect("HMAC takes a key of any length");
+        let mut mac =
+            Hmac::<Sha256>::new_from_slice(&*self.key).expect("HMAC takes a key of any length");
         mac.update(domain);
         mac.update(&[0]); // no domain is a prefix of another
         mac.update(bytes);
@@ -131,10 +144,12 @@ impl fmt::Debug for FingerprintKey {
 
 fn hex(bytes: &[u8]) -> String {
     use fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }
 
 #[cfg(test)]
@@ -162,6 +177,9 @@ mod tests {
     fn debug_shows_eight_digits_and_no_key() {
         let key = FingerprintKey::new(KeyId(1), [1; 32]);
         assert_eq!(format!("{key:?}"), "FingerprintKey(k1)");
-        assert_eq!(format!("{:?}", key.fingerprint(b"{}")).len(), "k1:".len() + 8);
+        assert_eq!(
+            format!("{:?}", key.fingerprint(b"{}")).len(),
+            "k1:".len() + 8
+        );
     }
 }

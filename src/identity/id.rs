@@ -10,7 +10,9 @@ use crate::clock::Timestamp;
 
 /// A text that is not an id of the wanted kind.
 #[derive(Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{text}` is not an id of this kind; wanted `{prefix}` and 26 characters of Crockford base 32")]
+#[error(
+    "`{text}` is not an id of this kind; wanted `{prefix}` and 26 characters of Crockford base 32"
+)]
 pub struct ParseIdError {
     prefix: &'static str,
     text: String,
@@ -122,6 +124,10 @@ mod tests {
         let run = RunId::new(Timestamp::UNIX_EPOCH, [1; 10]).to_string();
         assert!(run.parse::<ExecutionId>().is_err());
         assert!("exe_".parse::<ExecutionId>().is_err());
-        assert!("exe_01J4K8J7DX7V0Q3M5T9B2C4D6é".parse::<ExecutionId>().is_err());
+        assert!(
+            "exe_01J4K8J7DX7V0Q3M5T9B2C4D6é"
+                .parse::<ExecutionId>()
+                .is_err()
+        );
     }
 }

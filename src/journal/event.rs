@@ -74,7 +74,7 @@ pub enum Event {
     StreamOpened {
         /// Which dispatch.
         n: u32,
-        /// Sealed session id, event id and revision (base 64).
+        /// Sealed session id, event id and revision, in hexadecimal.
         cursor: String,
     },
     /// A lost stream was opened again. Message recovery: it adds no dispatch and grants no right to send.
@@ -98,7 +98,7 @@ pub enum Event {
         target_status: Option<u16>,
         /// Where the sealed result lies.
         result_reference: ResultId,
-        /// `sha256:` of the result's bytes.
+        /// `sha256:` of the sealed bytes: that of the plain ones would give a short result away.
         result_digest: String,
         /// Whether it is an error of the tool or of JSON-RPC: still a received result.
         is_error: bool,
@@ -107,7 +107,7 @@ pub enum Event {
     InputRequired {
         /// Where the sealed question lies.
         result_reference: ResultId,
-        /// `sha256:` of its bytes.
+        /// `sha256:` of the sealed bytes.
         result_digest: String,
     },
     /// A caller took the result.
@@ -134,6 +134,30 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// Its name on disk.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::RunStarted(_) => "run_started",
+            Self::Accepted { .. } => "accepted",
+            Self::Authorized { .. } => "authorized",
+            Self::Denied { .. } => "denied",
+            Self::Dispatched { .. } => "dispatched",
+            Self::Settled { .. } => "settled",
+            Self::StreamOpened { .. } => "stream_opened",
+            Self::StreamResumed { .. } => "stream_resumed",
+            Self::RecoveryFailed { .. } => "recovery_failed",
+            Self::Completed { .. } => "completed",
+            Self::InputRequired { .. } => "input_required",
+            Self::Delivered { .. } => "delivered",
+            Self::Reattached { .. } => "reattached",
+            Self::OutcomeUnknown { .. } => "outcome_unknown",
+            Self::Ignored { .. } => "ignored",
+        }
+    }
+}
+
 /// A process that opened the journal.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[non_exhaustive]
@@ -146,4 +170,17 @@ pub struct RunStarted {
     pub pid: u32,
     /// Version of this crate.
     pub version: String,
+}
+
+impl RunStarted {
+    /// This process, as this run of this actor.
+    #[must_use]
+    pub fn here(run_id: RunId, actor: impl Into<String>) -> Self {
+        Self {
+            run_id,
+            actor: actor.into(),
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
 }

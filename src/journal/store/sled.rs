@@ -1,0 +1,330 @@
+//! The embedded store: sled 0.34.7, made to survive a power cut.
+//!
+//! Three conditions make it so, each found by rebuilding the disk states that a cut may leave:
+//!
+//! 1. sled's `flush` ends in `sync_file_range`, which is no barrier. So [`SledStore`] calls `fdatasync` on sled's `db`
+//!    file, through a descriptor of its own, before it acknowledges.
+//! 2. sled never syncs its `conf` file and its directories. They are synced once, after creation, before the first value.
+//! 3. A page that outgrows a segment goes to a file under `blobs/` that sled never syncs. Segments are 8 MiB and a page
+//!    holds at most 17 values of 64 KiB, so none does. A `blobs/` that is not empty is an error.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::head::Head;
+use super::{MAX_VALUE_BYTES, Space, Store, StoreError, Visit, Write};
+
+/// How to open a [`SledStore`].
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "plain data")]
+pub struct SledOptions {
+    /// Bound of sled's page cache, in bytes.
+    pub cache_bytes: u64,
+}
+
+impl Default for SledOptions {
+    fn default() -> Self {
+        Self {
+            cache_bytes: 16 * 1024 * 1024,
+        }
+    }
+}
+
+/// A journal's pairs in a sled directory. Whoever opens it owns the directory already.
+pub struct SledStore {
+    db: ::sled::Db,
+    trees: [::sled::Tree; 4],
+    /// The file that `db` writes, by a descriptor of our own.
+    log: File,
+    head: Head,
+    dir: PathBuf,
+}
+
+impl SledStore {
+    /// Whether `dir` holds a store.
+    #[must_use]
+    pub fn exists(dir: &Path) -> bool {
+        dir.join(LOG).exists()
+    }
+
+    /// Opens the store in `dir`, or makes one.
+    ///
+    /// # Errors
+    /// When a file can't be used or is damaged; the error names it. sled may already have cleared what lay behind the
+    /// damage: copy the directory before anything else is tried.
+    pub fn open(dir: &Path, options: SledOptions) -> Result<Self, StoreError> {
+        let is_new = !Self::exists(dir);
+        if !is_new && !dir.join(CONF).exists() {
+            // sled would write a new one and take what it says for what the log was written with.
+            return Err(damaged(
+                dir.join(CONF),
+                "it is missing, and sled's log is there",
+            ));
+        }
+        refuse_blobs(dir)?;
+        let (head, noted) =
+            Head::open(&dir.join(HEAD)).map_err(|e| StoreError::io(dir.join(HEAD), "opened", e))?;
+        let db = open_sled(dir, options)?;
+        let log = dir.join(LOG);
+        let log = private_file()
+            .open(&log)
+            .map_err(|e| StoreError::io(log, "opened", e))?;
+        let mut trees = Vec::with_capacity(SPACES.len());
+        for (_, name) in SPACES {
+            trees.push(guarded(dir, || db.open_tree(name))?);
+        }
+        let trees: [::sled::Tree; 4] = trees
+            .try_into()
+            .expect("one tree was opened for each space");
+        let store = Self {
+            db,
+            trees,
+            log,
+            head,
+            dir: dir.to_owned(),
+        };
+        if is_new {
+            store.sync_creation()?;
+        }
+        store.check_head(noted)?;
+        Ok(store)
+    }
+
+    /// The second condition: what sled never syncs, synced once.
+    fn sync_creation(&self) -> Result<(), StoreError> {
+        guarded(&self.dir, || self.db.flush())?;
+        let parent = self
+            .dir
+            .parent()
+            .filter(|p| !p.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        let paths = [
+            self.dir.join(CONF),
+            self.dir.join(LOG),
+            self.dir.join(HEAD),
+            self.dir.join(BLOBS),
+            self.dir.clone(),
+            parent.to_owned(),
+        ];
+        for path in paths {
+            File::open(&path)
+                .and_then(|file| file.sync_all())
+                .map_err(|e| StoreError::io(path, "synced", e))?;
+        }
+        Ok(())
+    }
+
+    fn check_head(&self, noted: Option<u64>) -> Result<(), StoreError> {
+        let Some(noted) = noted else { return Ok(()) };
+        let newest = guarded(&self.dir, || self.tree(Space::Frames).last())?
+            .and_then(|(key, _)| frame_key(&key));
+        if newest.is_some_and(|newest| newest >= noted) {
+            return Ok(());
+        }
+        let found = newest.map_or_else(
+            || "none".to_owned(),
+            |newest| format!("only those up to {newest}"),
+        );
+        Err(damaged(
+            self.dir.join(LOG),
+            &format!("frames up to {noted} were acknowledged, {found} can be read"),
+        ))
+    }
+
+    fn tree(&self, space: Space) -> &::sled::Tree {
+        match space {
+            Space::Meta => &self.trees[0],
+            Space::Frames => &self.trees[1],
+            Space::ResultKeys => &self.trees[2],
+            Space::Chunks => &self.trees[3],
+        }
+    }
+}
+
+impl Store for SledStore {
+    fn commit(&self, writes: &[Write]) -> Result<(), StoreError> {
+        let mut newest_frame = None;
+        for write in writes {
+            match write {
+                Write::Put { value, .. } if value.len() > MAX_VALUE_BYTES => {
+                    return Err(StoreError::TooLarge {
+                        bytes: value.len(),
+                        limit: MAX_VALUE_BYTES,
+                    });
+                }
+                Write::Put { space, key, value } => {
+                    guarded(&self.dir, || {
+                        self.tree(*space).insert(key, value.as_slice())
+                    })?;
+                    if *space == Space::Frames {
+                        newest_frame = frame_key(key);
+                    }
+                }
+                Write::Remove { space, key } => {
+                    guarded(&self.dir, || self.tree(*space).remove(key))?;
+                }
+            }
+        }
+        guarded(&self.dir, || self.db.flush())?;
+        self.log
+            .sync_data()
+            .map_err(|e| StoreError::io(self.dir.join(LOG), "synced", e))?;
+        if let Some(frame) = newest_frame {
+            self.head
+                .note(frame)
+                .map_err(|e| StoreError::io(self.dir.join(HEAD), "written", e))?;
+        }
+        Ok(())
+    }
+
+    fn read(&self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let value = guarded(&self.dir, || self.tree(space).get(key))?;
+        Ok(value.map(|value| value.to_vec()))
+    }
+
+    fn scan(&self, space: Space, from: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        let mut pairs = self.tree(space).range(from..);
+        while let Some((key, value)) = guarded(&self.dir, || pairs.next().transpose())? {
+            if visit(&key, &value).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for SledStore {
+    fn drop(&mut self) {
+        // Nothing acknowledged depends on these two; they make the next opening faster and its lower bound exact.
+        if let Err(error) = guarded(&self.dir, || self.db.flush()) {
+            tracing::debug!(%error, "sled was not flushed on closing");
+        }
+        if let Err(error) = self.head.sync() {
+            tracing::debug!(%error, "the head file was not synced on closing");
+        }
+    }
+}
+
+/// A file that only its owner may read.
+pub(super) fn private_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    options
+}
+
+fn open_sled(dir: &Path, options: SledOptions) -> Result<::sled::Db, StoreError> {
+    let config = || {
+        ::sled::Config::default()
+            .path(dir)
+            .cache_capacity(options.cache_bytes)
+            .flush_every_ms(None)
+            .segment_size(SEGMENT_BYTES)
+            .mode(::sled::Mode::HighThroughput)
+    };
+    let mut tries = 0;
+    loop {
+        match guarded(dir, || config().open()) {
+            // sled's background threads let go of its file a moment after a store of this process was dropped. The
+            // directory is ours, so nobody else can hold it for long.
+            Err(StoreError::Io { source, .. }) if is_held(&source) && tries < LOCK_TRIES => {
+                tries += 1;
+                std::thread::sleep(LOCK_PAUSE);
+            }
+            result => return result,
+        }
+    }
+}
+
+fn is_held(error: &io::Error) -> bool {
+    error.to_string().starts_with("could not acquire lock")
+}
+
+/// Runs a call of sled. Damaged bytes make sled panic in places; here that becomes the error that it should have been.
+/// Nothing of ours is touched inside, and a store that failed is not written again.
+fn guarded<T>(dir: &Path, call: impl FnOnce() -> ::sled::Result<T>) -> Result<T, StoreError> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(::sled::Error::Io(error))) => {
+            Err(StoreError::io(dir.join(LOG), "read or written", error))
+        }
+        Ok(Err(::sled::Error::Unsupported(what))) => Err(damaged(dir.join(CONF), &what)),
+        Ok(Err(::sled::Error::Corruption { .. })) => {
+            Err(damaged(dir.join(LOG), "a checksum does not match"))
+        }
+        Ok(Err(::sled::Error::CollectionNotFound(_) | ::sled::Error::ReportableBug(_))) => {
+            Err(damaged(dir.join(LOG), "sled contradicts itself"))
+        }
+        Err(_) => Err(damaged(dir.join(LOG), "sled gave up on it")),
+    }
+}
+
+fn refuse_blobs(dir: &Path) -> Result<(), StoreError> {
+    let blobs = dir.join(BLOBS);
+    match std::fs::read_dir(&blobs) {
+        Ok(mut files) => match files.next() {
+            None => Ok(()),
+            Some(_) => Err(damaged(
+                blobs,
+                "it is not empty, and what lies in it is not safe from a power cut",
+            )),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(StoreError::io(blobs, "read", error)),
+    }
+}
+
+fn damaged(file: PathBuf, what: &str) -> StoreError {
+    StoreError::Damaged {
+        file,
+        what: what.to_owned(),
+    }
+}
+
+fn frame_key(key: &[u8]) -> Option<u64> {
+    key.try_into().ok().map(u64::from_be_bytes)
+}
+
+/// The trees, in the order of [`Space`].
+const SPACES: [(Space, &str); 4] = [
+    (Space::Meta, "meta"),
+    (Space::Frames, "frames"),
+    (Space::ResultKeys, "result_keys"),
+    (Space::Chunks, "chunks"),
+];
+const SEGMENT_BYTES: usize = 8 * 1024 * 1024;
+const LOG: &str = "db";
+const CONF: &str = "conf";
+const BLOBS: &str = "blobs";
+const HEAD: &str = "head";
+const LOCK_TRIES: u32 = 200;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn passes_the_suite() {
+        let dir = tempfile::tempdir().unwrap();
+        super::super::suite::suite(|| {
+            Arc::new(SledStore::open(dir.path(), SledOptions::default()).unwrap())
+        });
+    }
+
+    #[test]
+    fn a_file_under_blobs_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(SledStore::open(dir.path(), SledOptions::default()).unwrap());
+        std::fs::write(dir.path().join(BLOBS).join("1"), b"x").unwrap();
+        let error = SledStore::open(dir.path(), SledOptions::default())
+            .err()
+            .unwrap();
+        assert!(error.to_string().contains("blobs"), "{error}");
+    }
+}

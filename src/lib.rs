@@ -6,4 +6,6 @@ pub mod entropy;
 pub mod execution;
 pub mod identity;
 pub mod journal;
+pub mod layer;
+mod recovery;
 pub mod wire;

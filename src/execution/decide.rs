@@ -65,6 +65,8 @@ pub enum Decision {
     Deliver(ExecutionId),
     /// Look for the result of one that nobody drives. Not a right to send.
     Recover(ExecutionId),
+    /// Go on with one that was never dispatched, so that nothing of it can have left: law 1.
+    Start(ExecutionId),
     /// Send once more under the same execution, by this permit.
     Continue(ExecutionId, Permit),
     /// Answer with the same denial.
@@ -82,9 +84,8 @@ pub fn decide(call: &Incoming<'_>, priors: &Priors, now: Timestamp) -> Decision 
     };
     let id = prior.execution;
     match prior.state {
-        // Never dispatched, so nothing can have left: law 1.
         State::Accepted | State::Authorized if prior.owned => Decision::Attach(id),
-        State::Accepted | State::Authorized => Decision::Continue(id, Permit::NotSent),
+        State::Accepted | State::Authorized => Decision::Start(id),
         State::Dispatched | State::Working | State::OutcomeUnknown if prior.owned => {
             Decision::Attach(id)
         }
@@ -215,7 +216,7 @@ mod tests {
 
     #[test]
     fn each_row_of_the_table() {
-        use Decision::{Accept, Attach, Continue, Deliver, Deny, Recover};
+        use Decision::{Accept, Attach, Deliver, Deny, Recover, Start};
         let rows = [
             (
                 State::Accepted,

@@ -4,6 +4,7 @@ mod decide;
 mod permit;
 mod state;
 mod stream;
+pub mod verdict;
 
 pub use decide::{Decision, Incoming, Prior, Priors, decide};
 pub use permit::{Evidence, Permit, Verdict};

@@ -13,7 +13,9 @@ pub fn of_status(status: StatusCode, had_session: bool, has_retry_after: bool) -
     let code = status.as_u16();
     match code {
         // Given before anything runs: authentication, method, negotiation, framing, size, routing.
-        401 | 403 | 405 | 406 | 411 | 413 | 415 | 421 | 425 => Evidence::RefusedByStatus { status: code },
+        401 | 403 | 405 | 406 | 411 | 413 | 415 | 421 | 425 => {
+            Evidence::RefusedByStatus { status: code }
+        }
         // The session is gone: MCP 2025-11-25, Session Management. Without a session it is just some 404.
         404 if had_session => Evidence::RefusedByStatus { status: code },
         // Only a server that knows when it will take the call has said that it did not take this one.
@@ -31,7 +33,9 @@ pub fn of_status(status: StatusCode, had_session: bool, has_retry_after: bool) -
 #[must_use]
 pub fn of_error(code: i64) -> Option<Evidence> {
     match code {
-        METHOD_NOT_FOUND | HEADER_MISMATCH | UNSUPPORTED_PROTOCOL_VERSION => Some(Evidence::RefusedByError { error: code }),
+        METHOD_NOT_FOUND | HEADER_MISMATCH | UNSUPPORTED_PROTOCOL_VERSION => {
+            Some(Evidence::RefusedByError { error: code })
+        }
         _ => None,
     }
 }
@@ -46,7 +50,12 @@ mod tests {
     use crate::execution::Verdict;
 
     fn verdict(status: u16, had_session: bool, has_retry_after: bool) -> Verdict {
-        of_status(StatusCode::from_u16(status).unwrap(), had_session, has_retry_after).verdict()
+        of_status(
+            StatusCode::from_u16(status).unwrap(),
+            had_session,
+            has_retry_after,
+        )
+        .verdict()
     }
 
     #[test]
@@ -60,20 +69,39 @@ mod tests {
 
     #[test]
     fn every_other_status_is_unknown() {
-        for status in (200..600).filter(|status| ![401, 403, 405, 406, 411, 413, 415, 421, 425].contains(status)) {
+        for status in (200..600)
+            .filter(|status| ![401, 403, 405, 406, 411, 413, 415, 421, 425].contains(status))
+        {
             assert_eq!(verdict(status, false, false), Verdict::Unknown, "{status}");
         }
         for status in [408, 500, 502, 503, 504, 524] {
-            assert_eq!(verdict(status, true, true), Verdict::Unknown, "{status}, with Retry-After too");
+            assert_eq!(
+                verdict(status, true, true),
+                Verdict::Unknown,
+                "{status}, with Retry-After too"
+            );
         }
     }
 
     #[test]
     fn only_errors_that_precede_execution_are_rejections() {
         for code in [-32601, -32020, -32022] {
-            assert_eq!(of_error(code).map(Evidence::verdict), Some(Verdict::Rejected));
+            assert_eq!(
+                of_error(code).map(Evidence::verdict),
+                Some(Verdict::Rejected)
+            );
         }
-        for code in [-32700, -32600, -32602, -32603, -32000, -32021, 0, 1, i64::MIN] {
+        for code in [
+            -32700,
+            -32600,
+            -32602,
+            -32603,
+            -32000,
+            -32021,
+            0,
+            1,
+            i64::MIN,
+        ] {
             assert_eq!(of_error(code), None, "{code}");
         }
     }

@@ -351,7 +351,7 @@ impl Slot {
     fn prior(&self) -> Prior {
         Prior {
             execution: self.record.execution_id,
-            state: self.record.state,
+            state: self.state_for_decisions(),
             owned: self.is_owned,
             class: self.record.class,
             scope: self.record.intent_scope,
@@ -359,6 +359,15 @@ impl Slot {
             intent: self.record.intent.clone(),
             verdict: self.record.verdict(),
             changed_at: self.changed_at,
+        }
+    }
+
+    /// That a caller took the result is known here before the disk knows it, and counts at once: the next equal call is
+    /// a new action, not another look at the old result.
+    fn state_for_decisions(&self) -> State {
+        match &self.ahead {
+            Some(ahead) if ahead.state == State::CompletedResultDelivered => ahead.state,
+            Some(_) | None => self.record.state,
         }
     }
 

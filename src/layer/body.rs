@@ -17,7 +17,10 @@ pub(super) enum Cut<E> {
 }
 
 /// The body's data. Trailers are dropped.
-pub(super) async fn whole<B: Body<Data = Bytes>>(body: B, limit: usize) -> Result<Bytes, Cut<B::Error>> {
+pub(super) async fn whole<B: Body<Data = Bytes>>(
+    body: B,
+    limit: usize,
+) -> Result<Bytes, Cut<B::Error>> {
     let promised = body.size_hint().exact();
     if promised.is_some_and(|length| length > limit as u64) {
         return Err(Cut::TooLarge);
@@ -27,7 +30,9 @@ pub(super) async fn whole<B: Body<Data = Bytes>>(body: B, limit: usize) -> Resul
     let mut all = BytesMut::new();
     let mut length = 0;
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(Cut::Failed)?.into_data() else { continue };
+        let Ok(data) = frame.map_err(Cut::Failed)?.into_data() else {
+            continue;
+        };
         length += data.len();
         if length > limit {
             return Err(Cut::TooLarge);

@@ -47,7 +47,8 @@ impl Call {
         let body = self.slot.fill(&self.body, execution);
         let mut head = self.head.clone();
         if head.headers.contains_key(CONTENT_LENGTH) {
-            head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+            head.headers
+                .insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
         }
         head.headers.remove(ACCEPT_ENCODING);
         let (body, polled) = RequestBody::whole(body);
@@ -57,6 +58,8 @@ impl Call {
 
 /// What paired a request with its answer and its session.
 pub(super) fn correlation(id: RequestId, headers: &HeaderMap) -> Correlation {
-    let revision = headers.get(MCP_PROTOCOL_VERSION).and_then(|value| value.to_str().ok());
+    let revision = headers
+        .get(MCP_PROTOCOL_VERSION)
+        .and_then(|value| value.to_str().ok());
     Correlation::new(id, session(headers), revision)
 }

@@ -33,8 +33,18 @@ pub(super) struct Waiting {
 pub(super) fn caller() -> (Caller, Departure, Waiting) {
     let (answer, answered) = oneshot::channel();
     let (present, departure) = oneshot::channel();
-    let waiting = Waiting { answer: answered, present: Some(present) };
-    (Caller { answer: Some(answer), frames: None }, Departure(departure), waiting)
+    let waiting = Waiting {
+        answer: answered,
+        present: Some(present),
+    };
+    (
+        Caller {
+            answer: Some(answer),
+            frames: None,
+        },
+        Departure(departure),
+        waiting,
+    )
 }
 
 impl Departure {
@@ -61,7 +71,10 @@ impl Caller {
     pub(super) fn open(&mut self, head: response::Parts, delivery: Option<Delivery>) {
         let (frames, body) = mpsc::channel(FRAMES_IN_FLIGHT);
         self.frames = Some(frames);
-        self.answer(Ok(Response::from_parts(head, ResponseBody::live(body, delivery))));
+        self.answer(Ok(Response::from_parts(
+            head,
+            ResponseBody::live(body, delivery),
+        )));
     }
 
     /// Whether the head is out, so that whatever follows has to be part of the stream.

@@ -24,7 +24,10 @@ pub(super) enum Next {
 
 impl Connection {
     pub(super) fn new(body: UpstreamBody, max_event_bytes: usize) -> Self {
-        Self { body, framer: Framer::new(max_event_bytes) }
+        Self {
+            body,
+            framer: Framer::new(max_event_bytes),
+        }
     }
 
     /// What comes next. A failure and a clean end are one: neither says whether the answer is still to come.
@@ -44,7 +47,10 @@ impl Connection {
                     },
                 },
                 Some(Err(error)) => {
-                    tracing::debug!(error = &*error as &dyn std::error::Error, "response stream lost");
+                    tracing::debug!(
+                        error = &*error as &dyn std::error::Error,
+                        "response stream lost"
+                    );
                     return Next::Closed;
                 }
                 None => return Next::Closed,

@@ -53,7 +53,8 @@ impl Drive {
                 Decision::Continue(execution, permit) => self.go_on(execution, Some(permit)).await,
                 Decision::Deny(execution) => {
                     let message = reply::denied(execution, self.call.id());
-                    self.caller.answer(Ok(reply::respond(message, self.call.accepts, None)));
+                    self.caller
+                        .answer(Ok(reply::respond(message, self.call.accepts, None)));
                     Step::Ended
                 }
             };
@@ -65,16 +66,25 @@ impl Drive {
     }
 
     async fn accept(&mut self, priors: &Priors) -> Step {
-        match self.shared.journal.accept(self.call.new.clone(), priors, &self.call.correlation).await {
+        match self
+            .shared
+            .journal
+            .accept(self.call.new.clone(), priors, &self.call.correlation)
+            .await
+        {
             Ok(dispatch) => self.dispatch(dispatch).await,
             Err(AcceptError::Conflict) => Step::Again,
-            Err(error @ (AcceptError::TooManyOpen { .. } | AcceptError::Journal(_))) => self.refuse(&error),
+            Err(error @ (AcceptError::TooManyOpen { .. } | AcceptError::Journal(_))) => {
+                self.refuse(&error)
+            }
         }
     }
 
     /// Sends under an execution that nobody drives: for the first time, or once more by a permit.
     async fn go_on(&mut self, execution: ExecutionId, permit: Option<Permit>) -> Step {
-        let Some(lease) = self.shared.journal.take_over(execution) else { return Step::Again };
+        let Some(lease) = self.shared.journal.take_over(execution) else {
+            return Step::Again;
+        };
         let dispatched = match permit {
             None => lease.first_dispatch(&self.call.correlation).await,
             Some(permit) => lease.dispatch(permit, &self.call.correlation).await,
@@ -95,8 +105,11 @@ impl Drive {
             let (permit, pause) = match outcome {
                 Outcome::Completed => return Step::Ended,
                 Outcome::NotKept => {
-                    let reason = "the server answered, and the answer could not be kept, so it is withheld";
-                    return self.answer_open(execution, State::OutcomeUnknown, reason).await;
+                    let reason =
+                        "the server answered, and the answer could not be kept, so it is withheld";
+                    return self
+                        .answer_open(execution, State::OutcomeUnknown, reason)
+                        .await;
                 }
                 Outcome::Unknown(evidence) => return self.unknown(&lease, evidence).await,
                 Outcome::NotSent(source) => {
@@ -104,11 +117,19 @@ impl Drive {
                     if resends >= self.shared.limits.resends {
                         return self.fail(execution, source);
                     }
-                    (Permit::NotSent, RESEND_PAUSE * 2_u32.saturating_pow(resends))
+                    (
+                        Permit::NotSent,
+                        RESEND_PAUSE * 2_u32.saturating_pow(resends),
+                    )
                 }
-                Outcome::Refused { evidence, response, retry_after } => {
+                Outcome::Refused {
+                    evidence,
+                    response,
+                    retry_after,
+                } => {
                     settle(&lease, n, evidence).await;
-                    let pause = retry_after.filter(|pause| *pause <= self.shared.limits.max_retry_after);
+                    let pause =
+                        retry_after.filter(|pause| *pause <= self.shared.limits.max_retry_after);
                     match pause.filter(|_| resends < self.shared.limits.resends) {
                         Some(pause) => (Permit::Rejected, pause),
                         None => {
@@ -134,7 +155,13 @@ impl Drive {
 
     /// One dispatch, read on for a bounded time after the caller left.
     async fn exchange(&mut self, lease: &Lease, n: u32) -> Outcome {
-        let Self { shared, exchange, call, caller, departure } = self;
+        let Self {
+            shared,
+            exchange,
+            call,
+            caller,
+            departure,
+        } = self;
         let limit = shared.limits.detached_for;
         tokio::select! {
             biased;
@@ -145,11 +172,24 @@ impl Drive {
 
     /// Looks for the result of an execution that nobody drives. Only a result, or proof, changes its state.
     async fn recover(&mut self, execution: ExecutionId) -> Step {
-        let Some(lease) = self.shared.journal.take_over(execution) else { return Step::Again };
+        let Some(lease) = self.shared.journal.take_over(execution) else {
+            return Step::Again;
+        };
         if let Some(stream) = self.lost_stream(execution) {
-            let n = self.record(execution).map_or(1, |record| record.dispatches.len().try_into().unwrap_or(u32::MAX));
-            let keeper = Some(Keeper { lease: &lease, n, status: None });
-            let Self { shared, exchange, departure, .. } = self;
+            let n = self.record(execution).map_or(1, |record| {
+                record.dispatches.len().try_into().unwrap_or(u32::MAX)
+            });
+            let keeper = Some(Keeper {
+                lease: &lease,
+                n,
+                status: None,
+            });
+            let Self {
+                shared,
+                exchange,
+                departure,
+                ..
+            } = self;
             let limit = shared.limits.detached_for;
             let mut nobody = Nobody;
             let end = tokio::select! {
@@ -158,14 +198,17 @@ impl Drive {
                 () = left_for(departure, limit) => End::Lost,
             };
             match end {
-                End::Answered(_) => return self.deliver(execution).await,
+                End::Answered => return self.deliver(execution).await,
                 End::Refused(evidence) => {
                     settle(&lease, n, evidence).await;
                     return Step::Again;
                 }
                 End::NotKept | End::Lost | End::TooLarge => {
                     let reason = "the stream could not be resumed to its answer".to_owned();
-                    lease.append_soon(Event::RecoveryFailed { way: "resume".into(), reason });
+                    lease.append_soon(Event::RecoveryFailed {
+                        way: "resume".into(),
+                        reason,
+                    });
                 }
             }
         }
@@ -174,9 +217,22 @@ impl Drive {
 
     /// The stream of an execution's newest dispatch, where the journal knows the way back to it.
     fn lost_stream(&self, execution: ExecutionId) -> Option<Stream> {
-        let cursor = self.shared.journal.cursor(execution).inspect_err(|error| tracing::warn!(%error, "no cursor")).ok()??;
-        let request = self.record(execution)?.dispatches.last()?.request_id.clone();
-        let revision = cursor.revision.as_deref().map_or(Revision::Resumable, Revision::named);
+        let cursor = self
+            .shared
+            .journal
+            .cursor(execution)
+            .inspect_err(|error| tracing::warn!(%error, "no cursor"))
+            .ok()??;
+        let request = self
+            .record(execution)?
+            .dispatches
+            .last()?
+            .request_id
+            .clone();
+        let revision = cursor
+            .revision
+            .as_deref()
+            .map_or(Revision::Resumable, Revision::named);
         Some(Stream {
             machine: ResponseStream::lost(revision, self.shared.limits.resume, cursor.event),
             request,
@@ -191,7 +247,9 @@ impl Drive {
 
     /// Waits for the result of an execution that somebody drives.
     async fn attach(&mut self, execution: ExecutionId) -> Step {
-        let Some(mut watch) = self.shared.journal.watch(execution) else { return Step::Again };
+        let Some(mut watch) = self.shared.journal.watch(execution) else {
+            return Step::Again;
+        };
         let wait = tokio::time::sleep(self.shared.limits.attach_wait);
         tokio::pin!(wait);
         loop {
@@ -203,7 +261,9 @@ impl Drive {
                 State::OutcomeUnknown if !owned => {
                     let reason = self.record(execution).and_then(|record| record.reason);
                     let reason = reason.unwrap_or_else(|| Evidence::OwnerGone.sentence());
-                    return self.answer_open(execution, State::OutcomeUnknown, &reason).await;
+                    return self
+                        .answer_open(execution, State::OutcomeUnknown, &reason)
+                        .await;
                 }
                 State::InputRequired
                 | State::Accepted
@@ -240,45 +300,70 @@ impl Drive {
         };
         let Some(message) = kept else {
             let reason = "it completed, and its kept result can't be read";
-            return self.answer_open(execution, State::CompletedResultNotDelivered, reason).await;
+            return self
+                .answer_open(execution, State::CompletedResultNotDelivered, reason)
+                .await;
         };
         let request = self.call.id().clone();
-        self.shared.journal.reattached(execution, &request, self.call.new.run_id);
-        let delivery = Delivery { journal: self.shared.journal.clone(), execution, request };
-        self.caller.answer(Ok(reply::respond(message, self.call.accepts, Some(delivery))));
+        self.shared
+            .journal
+            .reattached(execution, &request, self.call.new.run_id);
+        let delivery = Delivery {
+            journal: self.shared.journal.clone(),
+            execution,
+            request,
+        };
+        self.caller.answer(Ok(reply::respond(
+            message,
+            self.call.accepts,
+            Some(delivery),
+        )));
         Step::Ended
     }
 
     /// Records that nothing proves whether it happened, and says so.
     async fn unknown(&mut self, lease: &Lease, evidence: Evidence) -> Step {
         let execution = lease.execution();
-        let known = self.record(execution).is_some_and(|record| record.state == State::OutcomeUnknown);
+        let known = self
+            .record(execution)
+            .is_some_and(|record| record.state == State::OutcomeUnknown);
         if !known && let Err(error) = lease.append(Event::OutcomeUnknown { evidence }).await {
             // The dispatch is in the journal, so that a later reader comes to the same verdict.
             tracing::error!(%error, %execution, "an unknown outcome could not be recorded");
         }
         tracing::warn!(%execution, tool = %self.call.new.tool, reason = %evidence.sentence(), "outcome unknown");
-        self.answer_open(execution, State::OutcomeUnknown, &evidence.sentence()).await
+        self.answer_open(execution, State::OutcomeUnknown, &evidence.sentence())
+            .await
     }
 
     /// The answer for an execution without a result: as the response, or as the last event of an open stream.
     async fn answer_open(&mut self, execution: ExecutionId, state: State, reason: &str) -> Step {
         let record = self.record(execution);
-        let resumed = record.as_ref().is_some_and(|record| record.dispatches.iter().any(|dispatch| dispatch.cursor.is_some()));
+        let resumed = record.as_ref().is_some_and(|record| {
+            record
+                .dispatches
+                .iter()
+                .any(|dispatch| dispatch.cursor.is_some())
+        });
         let open = Open {
             execution,
             tool: self.call.new.tool.clone(),
             state,
             first_dispatched_at: record.and_then(|record| record.dispatched_at),
             reason: reason.to_owned(),
-            resume: if resumed { Way::Tried } else { Way::Unavailable },
+            resume: if resumed {
+                Way::Tried
+            } else {
+                Way::Unavailable
+            },
             query: Way::Unavailable,
         };
         let message = reply::open(&open, self.call.id(), self.call.revision);
         if self.caller.is_open() {
             self.caller.frame(Frame::data(event_for(&message))).await;
         } else {
-            self.caller.answer(Ok(reply::respond(message, self.call.accepts, None)));
+            self.caller
+                .answer(Ok(reply::respond(message, self.call.accepts, None)));
         }
         Step::Ended
     }
@@ -287,12 +372,14 @@ impl Drive {
     fn refuse(&mut self, error: &(dyn std::error::Error + 'static)) -> Step {
         tracing::error!(error, tool = %self.call.new.tool, "side-effecting call refused; nothing was sent");
         let message = reply::refused(&error.to_string(), Some(self.call.id()));
-        self.caller.answer(Ok(reply::respond(message, self.call.accepts, None)));
+        self.caller
+            .answer(Ok(reply::respond(message, self.call.accepts, None)));
         Step::Ended
     }
 
     fn fail(&mut self, execution: ExecutionId, source: BoxError) -> Step {
-        self.caller.answer(Err(LayerError::NotSent { execution, source }));
+        self.caller
+            .answer(Err(LayerError::NotSent { execution, source }));
         Step::Ended
     }
 

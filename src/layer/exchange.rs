@@ -16,7 +16,8 @@ use super::{BoxError, RequestBody};
 pub(crate) type UpstreamBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// The answer to one request, to come.
-pub(crate) type Exchanged<'a> = Pin<Box<dyn Future<Output = Result<Response<UpstreamBody>, BoxError>> + Send + 'a>>;
+pub(crate) type Exchanged<'a> =
+    Pin<Box<dyn Future<Output = Result<Response<UpstreamBody>, BoxError>> + Send + 'a>>;
 
 /// Sends requests. The first goes to the service that was polled ready; later ones wait until it is ready again.
 pub(crate) trait Exchange: Send {
@@ -40,7 +41,9 @@ where
     fn send(&mut self, request: Request<RequestBody>) -> Exchanged<'_> {
         Box::pin(async move {
             if !std::mem::take(&mut self.ready) {
-                std::future::poll_fn(|cx| self.service.poll_ready(cx)).await.map_err(Into::into)?;
+                std::future::poll_fn(|cx| self.service.poll_ready(cx))
+                    .await
+                    .map_err(Into::into)?;
             }
             let response = self.service.call(request).await.map_err(Into::into)?;
             Ok(response.map(|body| body.map_err(Into::into).boxed_unsync()))

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tower::Layer;
 
-use super::shared::{Running, Shared};
 use super::sessions::Sessions;
+use super::shared::{Running, Shared};
 use super::{Limits, Reattach};
 use crate::clock::{Clock, SystemClock};
 use crate::contract::Contracts;
@@ -112,7 +112,9 @@ impl ReattachLayerBuilder {
     /// [`JournalError`] when the run can't be recorded; nothing else was done.
     pub async fn build(self) -> Result<ReattachLayer, JournalError> {
         let actor = self.actor.unwrap_or_else(executable);
-        let run = self.run.unwrap_or_else(|| RunId::generate(self.clock.now()));
+        let run = self
+            .run
+            .unwrap_or_else(|| RunId::generate(self.clock.now()));
         self.journal
             .start_run(RunStarted {
                 run_id: run,
@@ -136,5 +138,8 @@ impl ReattachLayerBuilder {
 
 fn executable() -> String {
     let path = std::env::current_exe().unwrap_or_default();
-    format!("process:{}", path.file_stem().unwrap_or_default().to_string_lossy())
+    format!(
+        "process:{}",
+        path.file_stem().unwrap_or_default().to_string_lossy()
+    )
 }

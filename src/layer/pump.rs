@@ -43,7 +43,7 @@ pub(super) struct Keeper<'a> {
 /// How a stream ended.
 pub(super) enum End {
     /// The answer is kept, and handed on.
-    Answered(Bytes),
+    Answered,
     /// The answer says that nothing ran; it is handed on.
     Refused(Evidence),
     /// The answer came, and the journal could not keep it.
@@ -68,7 +68,16 @@ pub(super) async fn read(
 ) -> End {
     let limit = shared.limits.max_event_bytes;
     let mut connection = first.map(|body| Connection::new(body, limit));
-    let mut pump = Pump { stream, shared, keeper, outlet, seen: Seen::default(), answer: None, refused: None, cursor_kept: false };
+    let mut pump = Pump {
+        stream,
+        shared,
+        keeper,
+        outlet,
+        seen: Seen::default(),
+        answered: false,
+        refused: None,
+        cursor_kept: false,
+    };
     loop {
         if let Some(evidence) = pump.refused {
             return End::Refused(evidence);
@@ -83,10 +92,10 @@ pub(super) async fn read(
                 Err(NotKept) => return End::NotKept,
             },
             Next::Trailers(trailers) => pump.trailers(trailers).await,
-            Next::TooLarge => return pump.answer.map_or(End::TooLarge, End::Answered),
+            Next::TooLarge => return pump.end(End::TooLarge),
             Next::Closed => match pump.reopen(exchange).await {
                 Some(body) => connection = Some(Connection::new(body, limit)),
-                None => return pump.answer.map_or(End::Lost, End::Answered),
+                None => return pump.end(End::Lost),
             },
         }
     }
@@ -98,7 +107,7 @@ struct Pump<'a, O> {
     keeper: Option<Keeper<'a>>,
     outlet: &'a mut O,
     seen: Seen,
-    answer: Option<Bytes>,
+    answered: bool,
     refused: Option<Evidence>,
     cursor_kept: bool,
 }
@@ -107,6 +116,15 @@ struct Pump<'a, O> {
 struct NotKept;
 
 impl<O: Outlet> Pump<'_, O> {
+    /// Once the answer is handed on, no later end of the stream takes it back.
+    fn end(&self, otherwise: End) -> End {
+        if self.answered {
+            End::Answered
+        } else {
+            otherwise
+        }
+    }
+
     async fn block(&mut self, block: &Block) -> Result<(), NotKept> {
         let event = block.event();
         let now = self.shared.clock.moment();
@@ -115,7 +133,8 @@ impl<O: Outlet> Pump<'_, O> {
         if let Some(id) = &event.id {
             machine.handle(Input::Id(id.clone()), now);
             if let Some(id) = id {
-                repeated = event.message().is_some() && !self.seen.add(id, block) && machine.resumes() > 0;
+                repeated =
+                    event.message().is_some() && !self.seen.add(id, block) && machine.resumes() > 0;
                 self.keep_cursor(id);
             }
         }
@@ -152,9 +171,11 @@ impl<O: Outlet> Pump<'_, O> {
                         self.outlet.frame(Frame::data(block.bytes().clone())).await;
                         return Ok(());
                     }
-                    keep(keeper, &message, &response).await.map_err(|_| NotKept)?;
+                    keep(keeper, &message, &response)
+                        .await
+                        .map_err(|_| NotKept)?;
                 }
-                self.answer = Some(message);
+                self.answered = true;
                 self.outlet.kept(block.bytes().clone()).await;
             }
             Action::Pass | Action::Resume { .. } | Action::GiveUp | Action::Done => {
@@ -166,14 +187,16 @@ impl<O: Outlet> Pump<'_, O> {
 
     /// Trailers end a body, so they pass only where nothing can follow.
     async fn trailers(&mut self, trailers: HeaderMap) {
-        if self.answer.is_some() {
+        if self.answered {
             self.outlet.frame(Frame::trailers(trailers)).await;
         }
     }
 
     /// The first id leads to all that follows it, so one entry is enough.
     fn keep_cursor(&mut self, id: &EventId) {
-        let Some(keeper) = self.keeper.as_ref().filter(|_| !self.cursor_kept) else { return };
+        let Some(keeper) = self.keeper.as_ref().filter(|_| !self.cursor_kept) else {
+            return;
+        };
         let cursor = StreamCursor {
             session: self.stream.session.clone(),
             event: id.clone(),
@@ -187,22 +210,37 @@ impl<O: Outlet> Pump<'_, O> {
     async fn reopen(&mut self, exchange: &mut dyn Exchange) -> Option<UpstreamBody> {
         let mut input = Input::Closed;
         loop {
-            let (cursor, after) = match self.stream.machine.handle(input, self.shared.clock.moment()) {
+            let (cursor, after) = match self
+                .stream
+                .machine
+                .handle(input, self.shared.clock.moment())
+            {
                 Action::Resume { cursor, after } => (cursor, after),
                 Action::GiveUp | Action::Done | Action::Pass | Action::Keep => return None,
             };
             tokio::time::sleep(after + jitter(after)).await;
-            let Stream { session, uri, version, target, .. } = &self.stream;
+            let Stream {
+                session,
+                uri,
+                version,
+                target,
+                ..
+            } = &self.stream;
             let mut headers = self.stream.post.clone();
-            self.shared.sessions.refresh(target, session.as_ref(), &mut headers);
-            input = match recovery::open(exchange, uri, *version, &headers, session.as_ref(), &cursor).await {
-                Opened::Stream(body) => {
-                    self.resumed();
-                    return Some(body);
-                }
-                Opened::Failed => Input::Failed,
-                Opened::Refused => Input::Refused,
-            };
+            self.shared
+                .sessions
+                .refresh(target, session.as_ref(), &mut headers);
+            input =
+                match recovery::open(exchange, uri, *version, &headers, session.as_ref(), &cursor)
+                    .await
+                {
+                    Opened::Stream(body) => {
+                        self.resumed();
+                        return Some(body);
+                    }
+                    Opened::Failed => Input::Failed,
+                    Opened::Refused => Input::Refused,
+                };
         }
     }
 
@@ -210,20 +248,28 @@ impl<O: Outlet> Pump<'_, O> {
         let times = self.stream.machine.resumes();
         tracing::debug!(reattach.resume = times, "response stream resumed");
         if let Some(keeper) = &self.keeper {
-            keeper.lease.append_soon(Event::StreamResumed { n: keeper.n, times });
+            keeper
+                .lease
+                .append_soon(Event::StreamResumed { n: keeper.n, times });
         }
     }
 
     fn ignore(&self, what: &str) {
         tracing::warn!("ignored {what}");
         if let Some(keeper) = &self.keeper {
-            keeper.lease.append_soon(Event::Ignored { what: what.to_owned() });
+            keeper.lease.append_soon(Event::Ignored {
+                what: what.to_owned(),
+            });
         }
     }
 }
 
 /// Keeps an answer before the caller sees it (law 3).
-pub(super) async fn keep(keeper: &Keeper<'_>, message: &Bytes, response: &wire::Response) -> Result<(), JournalError> {
+pub(super) async fn keep(
+    keeper: &Keeper<'_>,
+    message: &Bytes,
+    response: &wire::Response,
+) -> Result<(), JournalError> {
     let answer = Answer {
         message: message.clone(),
         status: keeper.status,

@@ -52,7 +52,10 @@ pub(super) async fn exchange_once(
     match exchange.send(request).await {
         Ok(response) => receive(response, call, lease, n, shared, exchange, caller).await,
         Err(error) if polled.happened() => {
-            tracing::debug!(error = &*error as &dyn std::error::Error, "dispatch failed after its body was taken");
+            tracing::debug!(
+                error = &*error as &dyn std::error::Error,
+                "dispatch failed after its body was taken"
+            );
             Outcome::Unknown(Evidence::FailedAfterPoll)
         }
         Err(error) => Outcome::NotSent(error),
@@ -69,27 +72,50 @@ async fn receive(
     caller: &mut Caller,
 ) -> Outcome {
     let (mut head, body) = response.into_parts();
-    let keeper = Keeper { lease, n, status: Some(head.status.as_u16()) };
-    let delivery = Delivery { journal: shared.journal.clone(), execution: lease.execution(), request: call.id().clone() };
+    let keeper = Keeper {
+        lease,
+        n,
+        status: Some(head.status.as_u16()),
+    };
+    let delivery = Delivery {
+        journal: shared.journal.clone(),
+        execution: lease.execution(),
+        request: call.id().clone(),
+    };
     let media = media_type(&head.headers);
     if head.status.is_success() && media == MediaType::EventStream {
         head.headers.remove(CONTENT_LENGTH); // the stream may go on over further connections
         caller.open(head, Some(delivery));
         let stream = stream_of(call, shared);
         return match pump::read(stream, Some(body), shared, exchange, Some(keeper), caller).await {
-            End::Answered(_) => Outcome::Completed,
-            End::Refused(evidence) => Outcome::Refused { evidence, response: None, retry_after: None },
+            End::Answered => Outcome::Completed,
+            End::Refused(evidence) => Outcome::Refused {
+                evidence,
+                response: None,
+                retry_after: None,
+            },
             End::NotKept => Outcome::NotKept,
             End::Lost => Outcome::Unknown(Evidence::StreamLost),
             End::TooLarge => Outcome::Unknown(Evidence::AnswerTooLarge),
         };
     }
     let retry_after = retry_after(&head.headers, shared.clock.now());
-    let by_status = verdict::of_status(head.status, call.correlation.session().is_some(), retry_after.is_some());
+    let by_status = verdict::of_status(
+        head.status,
+        call.correlation.session().is_some(),
+        retry_after.is_some(),
+    );
     if by_status.verdict() == Verdict::Rejected {
         let retry_after = retry_after.filter(|_| head.status == StatusCode::TOO_MANY_REQUESTS);
-        let response = Some(Box::new(Response::from_parts(head, ResponseBody::upstream(body))));
-        return Outcome::Refused { evidence: by_status, response, retry_after };
+        let response = Some(Box::new(Response::from_parts(
+            head,
+            ResponseBody::upstream(body),
+        )));
+        return Outcome::Refused {
+            evidence: by_status,
+            response,
+            retry_after,
+        };
     }
     if media != MediaType::Json {
         return Outcome::Unknown(by_status);
@@ -111,18 +137,34 @@ async fn json(
     call: &Call,
     caller: &mut Caller,
 ) -> Outcome {
-    let Some(response) = wire::response(&bytes).filter(|response| response.id.as_ref() == Some(call.id())) else {
+    let Some(response) =
+        wire::response(&bytes).filter(|response| response.id.as_ref() == Some(call.id()))
+    else {
         let said_nothing = bytes.trim_ascii().is_empty() || !head.status.is_success();
-        return Outcome::Unknown(if said_nothing { by_status } else { Evidence::NotAnAnswer });
+        return Outcome::Unknown(if said_nothing {
+            by_status
+        } else {
+            Evidence::NotAnAnswer
+        });
     };
     if let Some(evidence) = response.error.and_then(verdict::of_error) {
-        let response = Some(Box::new(Response::from_parts(head, ResponseBody::whole(bytes, None))));
-        return Outcome::Refused { evidence, response, retry_after: None };
+        let response = Some(Box::new(Response::from_parts(
+            head,
+            ResponseBody::whole(bytes, None),
+        )));
+        return Outcome::Refused {
+            evidence,
+            response,
+            retry_after: None,
+        };
     }
     if pump::keep(keeper, &bytes, &response).await.is_err() {
         return Outcome::NotKept;
     }
-    caller.answer(Ok(Response::from_parts(head, ResponseBody::whole(bytes, Some(delivery)))));
+    caller.answer(Ok(Response::from_parts(
+        head,
+        ResponseBody::whole(bytes, Some(delivery)),
+    )));
     Outcome::Completed
 }
 

@@ -27,8 +27,6 @@ pub(super) struct Open {
 /// Where one way to the result stands.
 #[derive(Clone, Copy)]
 pub(super) enum Way {
-    /// It can be taken.
-    Available,
     /// It was taken and brought nothing.
     Tried,
     /// There is none.
@@ -38,7 +36,6 @@ pub(super) enum Way {
 impl Way {
     const fn name(self) -> &'static str {
         match self {
-            Self::Available => "available",
             Self::Tried => "tried",
             Self::Unavailable => "unavailable",
         }
@@ -47,10 +44,24 @@ impl Way {
 
 /// The JSON-RPC result for an execution whose outcome is unknown, or which is still running. A model reads the text.
 pub(super) fn open(open: &Open, id: &RequestId, revision: Revision) -> Bytes {
-    let Open { execution, tool, state, .. } = open;
-    let tool: String = tool.chars().filter(|c| !c.is_control()).take(MAX_TOOL_CHARS).collect();
-    let sent = open.first_dispatched_at.map_or_else(|| "an earlier time".into(), rfc3339_millis::format);
-    let running = matches!(state, State::Dispatched | State::Working | State::Authorized | State::Accepted);
+    let Open {
+        execution,
+        tool,
+        state,
+        ..
+    } = open;
+    let tool: String = tool
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(MAX_TOOL_CHARS)
+        .collect();
+    let sent = open
+        .first_dispatched_at
+        .map_or_else(|| "an earlier time".into(), rfc3339_millis::format);
+    let running = matches!(
+        state,
+        State::Dispatched | State::Working | State::Authorized | State::Accepted
+    );
     let text = if running {
         format!(
             "STILL RUNNING. The call of `{tool}` was sent at {sent} and has not been answered yet ({}). It has neither \
@@ -114,21 +125,32 @@ pub(super) fn denied(execution: ExecutionId, id: &RequestId) -> Bytes {
 }
 
 /// A response that carries one message, in a form that the caller reads.
-pub(super) fn respond(message: Bytes, accepts: Accepts, delivery: Option<Delivery>) -> Response<ResponseBody> {
+pub(super) fn respond(
+    message: Bytes,
+    accepts: Accepts,
+    delivery: Option<Delivery>,
+) -> Response<ResponseBody> {
     let (kind, bytes) = if accepts.json || !accepts.event_stream {
         ("application/json", message)
     } else {
         ("text/event-stream", event_for(&message))
     };
     let mut response = Response::new(ResponseBody::whole(bytes, delivery));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+        .headers_mut()
+        .insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 
 fn message(id: &RequestId, member: &str, value: Value) -> Bytes {
     // The id goes in as it came: a number keeps its digits.
-    Bytes::from(format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"{member}\":{value}}}", id.to_json()))
+    Bytes::from(format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":{},\"{member}\":{value}}}",
+        id.to_json()
+    ))
 }
 
 const EXECUTION_META: &str = "dev.reattach/execution";
@@ -152,7 +174,12 @@ mod tests {
             resume: Way::Tried,
             query: Way::Unavailable,
         };
-        serde_json::from_slice(&super::open(&open, &RequestId::String("x".into()), revision)).unwrap()
+        serde_json::from_slice(&super::open(
+            &open,
+            &RequestId::String("x".into()),
+            revision,
+        ))
+        .unwrap()
     }
 
     #[test]
@@ -162,7 +189,13 @@ mod tests {
         let result = &message["result"];
         assert_eq!(result["isError"], true);
         let text = result["content"][0]["text"].as_str().unwrap();
-        for part in ["OUTCOME UNKNOWN", "2026-07-28T12:00:00.000Z", "exe_", "was not sent again", "Do not repeat"] {
+        for part in [
+            "OUTCOME UNKNOWN",
+            "2026-07-28T12:00:00.000Z",
+            "exe_",
+            "was not sent again",
+            "Do not repeat",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
         for invitation in ["try again", "retry", "please repeat", "resend"] {
@@ -170,9 +203,15 @@ mod tests {
         }
         assert!(!text.contains('\u{1b}'), "control characters are left out");
         assert_eq!(result["_meta"][EXECUTION_META]["state"], "outcome_unknown");
-        assert_eq!(result["_meta"][EXECUTION_META]["options"]["repeat"], "forbidden");
+        assert_eq!(
+            result["_meta"][EXECUTION_META]["options"]["repeat"],
+            "forbidden"
+        );
         assert!(result.get("resultType").is_none());
-        assert_eq!(unknown(Revision::Stateless)["result"]["resultType"], "complete");
+        assert_eq!(
+            unknown(Revision::Stateless)["result"]["resultType"],
+            "complete"
+        );
     }
 
     #[test]

@@ -17,7 +17,10 @@ pub struct RequestBody(Kind);
 
 enum Kind {
     Streamed(UnsyncBoxBody<Bytes, BoxError>),
-    Whole { bytes: Option<Bytes>, polled: FirstPoll },
+    Whole {
+        bytes: Option<Bytes>,
+        polled: FirstPoll,
+    },
 }
 
 /// Whether a body was polled. As long as it was not, none of its bytes can have left.
@@ -43,12 +46,21 @@ impl RequestBody {
     /// A body that lies in memory, and what will know of its first poll.
     pub(super) fn whole(bytes: Bytes) -> (Self, FirstPoll) {
         let polled = FirstPoll::default();
-        (Self(Kind::Whole { bytes: Some(bytes), polled: polled.clone() }), polled)
+        (
+            Self(Kind::Whole {
+                bytes: Some(bytes),
+                polled: polled.clone(),
+            }),
+            polled,
+        )
     }
 
     /// The body of a GET.
     pub(crate) fn empty() -> Self {
-        Self(Kind::Whole { bytes: None, polled: FirstPoll::default() })
+        Self(Kind::Whole {
+            bytes: None,
+            polled: FirstPoll::default(),
+        })
     }
 }
 
@@ -56,12 +68,20 @@ impl Body for RequestBody {
     type Data = Bytes;
     type Error = BoxError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match &mut self.0 {
             Kind::Streamed(body) => Pin::new(body).poll_frame(cx),
             Kind::Whole { bytes, polled } => {
                 polled.0.store(true, Ordering::Release); // before the bytes are out of our hands
-                Poll::Ready(bytes.take().filter(|bytes| !bytes.is_empty()).map(|bytes| Ok(Frame::data(bytes))))
+                Poll::Ready(
+                    bytes
+                        .take()
+                        .filter(|bytes| !bytes.is_empty())
+                        .map(|bytes| Ok(Frame::data(bytes))),
+                )
             }
         }
     }
@@ -76,7 +96,9 @@ impl Body for RequestBody {
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Kind::Streamed(body) => body.size_hint(),
-            Kind::Whole { bytes, .. } => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Kind::Whole { bytes, .. } => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
         }
     }
 }
@@ -100,7 +122,9 @@ mod tests {
         assert_eq!(body.size_hint().exact(), Some(2));
         assert!(!body.is_end_stream() && !polled.happened());
         let mut context = Context::from_waker(std::task::Waker::noop());
-        let Poll::Ready(Some(Ok(frame))) = Pin::new(&mut body).poll_frame(&mut context) else { panic!("no frame") };
+        let Poll::Ready(Some(Ok(frame))) = Pin::new(&mut body).poll_frame(&mut context) else {
+            panic!("no frame")
+        };
         assert_eq!(frame.into_data().unwrap(), "{}");
         assert!(polled.happened() && body.is_end_stream());
     }

@@ -18,7 +18,10 @@ pub struct ResponseBody(Kind);
 
 enum Kind {
     Upstream(UpstreamBody),
-    Whole { bytes: Option<Bytes>, delivery: Option<Delivery> },
+    Whole {
+        bytes: Option<Bytes>,
+        delivery: Option<Delivery>,
+    },
     Live(Live),
 }
 
@@ -59,11 +62,22 @@ impl ResponseBody {
     }
 
     pub(super) fn whole(bytes: Bytes, delivery: Option<Delivery>) -> Self {
-        Self(Kind::Whole { bytes: Some(bytes), delivery })
+        Self(Kind::Whole {
+            bytes: Some(bytes),
+            delivery,
+        })
     }
 
-    pub(super) fn live(frames: mpsc::Receiver<Result<Part, BoxError>>, delivery: Option<Delivery>) -> Self {
-        Self(Kind::Live(Live { frames, delivery, _present: None, reader: None }))
+    pub(super) fn live(
+        frames: mpsc::Receiver<Result<Part, BoxError>>,
+        delivery: Option<Delivery>,
+    ) -> Self {
+        Self(Kind::Live(Live {
+            frames,
+            delivery,
+            _present: None,
+            reader: None,
+        }))
     }
 
     /// A stream that is read while this body is polled, and no longer.
@@ -71,7 +85,12 @@ impl ResponseBody {
         frames: mpsc::Receiver<Result<Part, BoxError>>,
         reader: impl Future<Output = ()> + Send + 'static,
     ) -> Self {
-        Self(Kind::Live(Live { frames, delivery: None, _present: None, reader: Some(Box::pin(reader)) }))
+        Self(Kind::Live(Live {
+            frames,
+            delivery: None,
+            _present: None,
+            reader: Some(Box::pin(reader)),
+        }))
     }
 
     /// Holds on to the sign that the caller is there.
@@ -87,11 +106,16 @@ impl Body for ResponseBody {
     type Data = Bytes;
     type Error = BoxError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match &mut self.0 {
             Kind::Upstream(body) => Pin::new(body).poll_frame(cx),
             Kind::Whole { bytes, delivery } => {
-                let Some(bytes) = bytes.take() else { return Poll::Ready(None) };
+                let Some(bytes) = bytes.take() else {
+                    return Poll::Ready(None);
+                };
                 if let Some(delivery) = delivery.take() {
                     delivery.happened();
                 }
@@ -113,7 +137,9 @@ impl Body for ResponseBody {
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Kind::Upstream(body) => body.size_hint(),
-            Kind::Whole { bytes, .. } => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Kind::Whole { bytes, .. } => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
             Kind::Live(_) => SizeHint::default(),
         }
     }
@@ -134,7 +160,9 @@ impl Live {
                 Poll::Ready(None) => return Poll::Ready(None),
                 Poll::Pending => {}
             }
-            let Some(reader) = &mut self.reader else { return Poll::Pending };
+            let Some(reader) = &mut self.reader else {
+                return Poll::Pending;
+            };
             match reader.as_mut().poll(cx) {
                 Poll::Ready(()) => self.reader = None, // what it still sent is in the channel
                 // It may have sent something while it was polled; then the receiver has woken us.

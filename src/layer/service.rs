@@ -26,7 +26,9 @@ use crate::contract::Contract;
 use crate::execution::ResponseStream;
 use crate::identity::{Action, RequestId};
 use crate::journal::NewExecution;
-use crate::wire::{self, MediaType, Revision, Slot, ToolCall, accepts, media_type, session, target};
+use crate::wire::{
+    self, MediaType, Revision, Slot, ToolCall, accepts, media_type, session, target,
+};
 
 /// The middleware around an HTTP client. Made by [`ReattachLayer`](super::ReattachLayer).
 #[derive(Clone)]
@@ -36,7 +38,9 @@ pub struct Reattach<S> {
 }
 
 /// The response to come. Dropping it detaches: a side-effecting call runs on, and its result is kept.
-pub struct ResponseFuture(Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, LayerError>> + Send>>);
+pub struct ResponseFuture(
+    Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, LayerError>> + Send>>,
+);
 
 impl<S> Reattach<S> {
     pub(super) const fn new(inner: S, shared: Arc<Shared>) -> Self {
@@ -59,15 +63,24 @@ where
     type Future = ResponseFuture;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LayerError>> {
-        self.inner.poll_ready(cx).map_err(|error| LayerError::Inner(error.into()))
+        self.inner
+            .poll_ready(cx)
+            .map_err(|error| LayerError::Inner(error.into()))
     }
 
     fn call(&mut self, request: Request<B>) -> ResponseFuture {
         // The one that was polled ready is the one that gets called.
         let fresh = self.inner.clone();
         let service = std::mem::replace(&mut self.inner, fresh);
-        let exchange = Box::new(Inner { service, ready: true });
-        ResponseFuture(Box::pin(handle(Arc::clone(&self.shared), exchange, request)))
+        let exchange = Box::new(Inner {
+            service,
+            ready: true,
+        });
+        ResponseFuture(Box::pin(handle(
+            Arc::clone(&self.shared),
+            exchange,
+            request,
+        )))
     }
 }
 
@@ -91,11 +104,19 @@ where
     let (head, body) = request.into_parts();
     let limit = shared.limits.max_request_bytes;
     if !may_hold_a_call(&head, &body, limit) {
-        return pass(exchange.as_mut(), Request::from_parts(head, RequestBody::streamed(body))).await;
+        return pass(
+            exchange.as_mut(),
+            Request::from_parts(head, RequestBody::streamed(body)),
+        )
+        .await;
     }
     if head.headers.contains_key(CONTENT_ENCODING) {
         let reason = "its body is compressed, so it can't be looked into; stack compression below this layer";
-        return Ok(reply::respond(reply::refused(reason, None), accepts(&head.headers), None));
+        return Ok(reply::respond(
+            reply::refused(reason, None),
+            accepts(&head.headers),
+            None,
+        ));
     }
     let body = whole(body, limit).await.map_err(|cut| match cut {
         Cut::Failed(error) => LayerError::RequestBody(error.into()),
@@ -103,11 +124,19 @@ where
         Cut::TooLarge => LayerError::RequestTooLarge { limit },
     })?;
     match wire::read(&body) {
-        wire::Body::Other => pass(exchange.as_mut(), Request::from_parts(head, RequestBody::whole(body).0)).await,
-        wire::Body::Request(id) => follow(shared, exchange, head, body, id).await,
-        wire::Body::Refused { refusal, id } => {
-            Ok(reply::respond(reply::refused(&refusal.to_string(), id.as_ref()), accepts(&head.headers), None))
+        wire::Body::Other => {
+            pass(
+                exchange.as_mut(),
+                Request::from_parts(head, RequestBody::whole(body).0),
+            )
+            .await
         }
+        wire::Body::Request(id) => follow(shared, exchange, head, body, id).await,
+        wire::Body::Refused { refusal, id } => Ok(reply::respond(
+            reply::refused(&refusal.to_string(), id.as_ref()),
+            accepts(&head.headers),
+            None,
+        )),
         wire::Body::Call(call) => {
             let contract = shared.contracts.find(call.tool()).clone();
             if !contract.class.has_side_effect() {
@@ -117,7 +146,11 @@ where
             let id = call.id().clone();
             match action(&shared, &contract, &call, &head, &body) {
                 Ok(call) => drive(shared, exchange, call).await,
-                Err(reason) => Ok(reply::respond(reply::refused(&reason, Some(&id)), accepts(&head.headers), None)),
+                Err(reason) => Ok(reply::respond(
+                    reply::refused(&reason, Some(&id)),
+                    accepts(&head.headers),
+                    None,
+                )),
             }
         }
     }
@@ -135,7 +168,10 @@ fn may_hold_a_call<B: Body>(head: &request::Parts, body: &B, limit: usize) -> bo
 }
 
 /// Lets a request through.
-async fn pass(exchange: &mut dyn Exchange, request: Request<RequestBody>) -> Result<Response<ResponseBody>, LayerError> {
+async fn pass(
+    exchange: &mut dyn Exchange,
+    request: Request<RequestBody>,
+) -> Result<Response<ResponseBody>, LayerError> {
     let response = exchange.send(request).await.map_err(LayerError::Inner)?;
     Ok(response.map(ResponseBody::upstream))
 }
@@ -150,7 +186,9 @@ async fn follow(
 ) -> Result<Response<ResponseBody>, LayerError> {
     let target = target(&head.uri);
     let asked_in = session(&head.headers);
-    shared.sessions.note(&target, asked_in.as_ref(), &head.headers);
+    shared
+        .sessions
+        .note(&target, asked_in.as_ref(), &head.headers);
     let request = Request::from_parts(head.clone(), RequestBody::whole(body).0);
     let response = exchange.send(request).await.map_err(LayerError::Inner)?;
     let revision = Revision::of(&head.headers);
@@ -176,15 +214,33 @@ async fn follow(
     let (frames, received) = mpsc::channel(FRAMES_IN_FLIGHT);
     let reader = async move {
         let mut frames = Frames(frames);
-        match pump::read(stream, Some(body), &shared, exchange.as_mut(), None, &mut frames).await {
+        match pump::read(
+            stream,
+            Some(body),
+            &shared,
+            exchange.as_mut(),
+            None,
+            &mut frames,
+        )
+        .await
+        {
             End::TooLarge => {
                 let limit = shared.limits.max_event_bytes;
-                let _ = frames.0.send(Err(format!("an event of the stream is larger than {limit} bytes").into())).await;
+                let _ = frames
+                    .0
+                    .send(Err(format!(
+                        "an event of the stream is larger than {limit} bytes"
+                    )
+                    .into()))
+                    .await;
             }
-            End::Answered(_) | End::Refused(_) | End::NotKept | End::Lost => {}
+            End::Answered | End::Refused(_) | End::NotKept | End::Lost => {}
         }
     };
-    Ok(Response::from_parts(answer, ResponseBody::read_by(received, reader)))
+    Ok(Response::from_parts(
+        answer,
+        ResponseBody::read_by(received, reader),
+    ))
 }
 
 /// Hands a side-effecting call to a task, and waits for what it answers.
@@ -193,7 +249,11 @@ async fn drive(
     exchange: Box<dyn Exchange>,
     call: Call,
 ) -> Result<Response<ResponseBody>, LayerError> {
-    shared.sessions.note(&call.new.target, call.correlation.session(), &call.head.headers);
+    shared.sessions.note(
+        &call.new.target,
+        call.correlation.session(),
+        &call.head.headers,
+    );
     let (accepts, id) = (call.accepts, call.id().clone());
     let span = tracing::info_span!(
         "reattach.call",
@@ -207,10 +267,22 @@ async fn drive(
     );
     let (caller, departure, waiting) = caller();
     let limit = shared.limits.max_running;
-    let task = Drive { shared: Arc::clone(&shared), exchange, call, caller, departure };
+    let task = Drive {
+        shared: Arc::clone(&shared),
+        exchange,
+        call,
+        caller,
+        departure,
+    };
     if !shared.running.spawn(limit, task.run().instrument(span)) {
-        let reason = format!("{limit} calls with side effects are running, and no more are allowed at a time");
-        return Ok(reply::respond(reply::refused(&reason, Some(&id)), accepts, None));
+        let reason = format!(
+            "{limit} calls with side effects are running, and no more are allowed at a time"
+        );
+        return Ok(reply::respond(
+            reply::refused(&reason, Some(&id)),
+            accepts,
+            None,
+        ));
     }
     waiting.await
 }
@@ -224,7 +296,8 @@ fn action(
     body: &Bytes,
 ) -> Result<Call, String> {
     let slot = Slot::find(body).map_err(|error| error.to_string())?;
-    let arguments = Action::arguments(call.arguments()).map_err(|error| format!("its arguments are {error}"))?;
+    let arguments = Action::arguments(call.arguments())
+        .map_err(|error| format!("its arguments are {error}"))?;
     let action = Action {
         actor: shared.actor.clone(),
         tool: call.tool().to_owned(),
@@ -243,7 +316,9 @@ fn action(
         target: action.target,
         credential_ref: action.credential_ref,
         intent_scope: contract.scope,
-        intent: call.intent().map(|intent| key.digest("intent", intent.as_bytes())),
+        intent: call
+            .intent()
+            .map(|intent| key.digest("intent", intent.as_bytes())),
     };
     Ok(Call {
         body: body.clone(),

@@ -26,7 +26,12 @@ impl Sessions {
     pub(super) fn note(&self, target: &str, session: Option<&SessionId>, headers: &HeaderMap) {
         let credentials: Credentials = CREDENTIALS
             .iter()
-            .flat_map(|name| headers.get_all(name).iter().map(|value| (name.clone(), value.clone())))
+            .flat_map(|name| {
+                headers
+                    .get_all(name)
+                    .iter()
+                    .map(|value| (name.clone(), value.clone()))
+            })
             .collect();
         if credentials.is_empty() {
             return;
@@ -44,10 +49,17 @@ impl Sessions {
     }
 
     /// Puts the newest credentials of the session in place of those in `headers`.
-    pub(super) fn refresh(&self, target: &str, session: Option<&SessionId>, headers: &mut HeaderMap) {
+    pub(super) fn refresh(
+        &self,
+        target: &str,
+        session: Option<&SessionId>,
+        headers: &mut HeaderMap,
+    ) {
         let key = (target.to_owned(), session.cloned());
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(credentials) = known.newest.get(&key) else { return };
+        let Some(credentials) = known.newest.get(&key) else {
+            return;
+        };
         for name in &CREDENTIALS {
             headers.remove(name);
         }
@@ -67,7 +79,9 @@ mod tests {
     #[test]
     fn a_resume_goes_out_with_the_newest_token_of_its_session() {
         let sessions = Sessions::default();
-        let with = |token: &'static str| HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_static(token))]);
+        let with = |token: &'static str| {
+            HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_static(token))])
+        };
         let (mine, other) = (SessionId::new("a"), SessionId::new("b"));
         sessions.note("https://x/mcp", Some(&mine), &with("old"));
         sessions.note("https://x/mcp", Some(&mine), &with("new"));
@@ -84,7 +98,11 @@ mod tests {
         let sessions = Sessions::default();
         let headers = HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_static("t"))]);
         for n in 0..2 * MAX_SESSIONS {
-            sessions.note("https://x/mcp", Some(&SessionId::new(&n.to_string())), &headers);
+            sessions.note(
+                "https://x/mcp",
+                Some(&SessionId::new(&n.to_string())),
+                &headers,
+            );
         }
         assert_eq!(sessions.0.lock().unwrap().newest.len(), MAX_SESSIONS);
     }

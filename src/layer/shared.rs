@@ -47,8 +47,17 @@ impl Drop for Place {
 
 impl Running {
     /// Starts a task. False, and nothing started, when `limit` tasks run already.
-    pub(super) fn spawn(&self, limit: usize, task: impl Future<Output = ()> + Send + 'static) -> bool {
-        let free = self.0.count.fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| (count < limit).then_some(count + 1));
+    pub(super) fn spawn(
+        &self,
+        limit: usize,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) -> bool {
+        let free = self
+            .0
+            .count
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| {
+                (count < limit).then_some(count + 1)
+            });
         if free.is_err() {
             return false;
         }

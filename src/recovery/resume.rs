@@ -29,7 +29,9 @@ pub(crate) async fn open(
     session: Option<&SessionId>,
     event: &EventId,
 ) -> Opened {
-    let Some(headers) = resume_headers(post, session, event) else { return Opened::Refused };
+    let Some(headers) = resume_headers(post, session, event) else {
+        return Opened::Refused;
+    };
     let mut request = Request::new(RequestBody::empty());
     *request.method_mut() = Method::GET;
     *request.uri_mut() = uri.clone();
@@ -76,8 +78,15 @@ mod tests {
             assert_eq!(of(StatusCode::OK, media), Answer::Refused);
         }
         for status in [400, 403, 404, 405, 410, 302] {
-            assert_eq!(of(StatusCode::from_u16(status).unwrap(), MediaType::Json), Answer::Refused, "{status}");
+            assert_eq!(
+                of(StatusCode::from_u16(status).unwrap(), MediaType::Json),
+                Answer::Refused,
+                "{status}"
+            );
         }
-        assert_eq!(of(StatusCode::BAD_GATEWAY, MediaType::Other), Answer::Failed);
+        assert_eq!(
+            of(StatusCode::BAD_GATEWAY, MediaType::Other),
+            Answer::Failed
+        );
     }
 }

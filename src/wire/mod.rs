@@ -15,5 +15,5 @@ pub use header::{
     accepts, media_type, resume_headers, retry_after, session, target,
 };
 pub use revision::Revision;
-pub use splice::{EXECUTION_ID_META, Splice, answer_as, with_execution_id};
+pub use splice::{EXECUTION_ID_META, Slot, Splice, answer_as};
 pub use sse::{Block, Event, Framer, TooLarge, event_for};

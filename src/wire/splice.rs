@@ -24,35 +24,54 @@ pub enum Splice {
     Taken,
 }
 
-/// The request body with the execution id in `params._meta`; every other byte as the SDK wrote it.
-///
-/// # Errors
-/// [`Splice`]; the body is as it was.
-pub fn with_execution_id(body: &[u8], id: ExecutionId) -> Result<Bytes, Splice> {
-    let text = std::str::from_utf8(body).map_err(|_| Splice::NoParams)?;
-    let message = Members::read(text).ok_or(Splice::NoParams)?;
-    let raw_params = message.find("params").ok_or(Splice::NoParams)?;
-    let params = Members::read(raw_params).ok_or(Splice::NoParams)?;
-    let member = format!("\"{EXECUTION_ID_META}\":\"{id}\"");
-    let Some(raw_meta) = params.find("_meta") else {
-        let comma = if params.is_empty() { "" } else { "," };
-        let at = inside(text, raw_params);
-        return Ok(join(&[
-            &text[..at],
-            "\"_meta\":{",
-            &member,
-            "}",
-            comma,
-            &text[at..],
-        ]));
-    };
-    let meta = Members::read(raw_meta).ok_or(Splice::BadMeta)?;
-    if meta.find(EXECUTION_ID_META).is_some() {
-        return Err(Splice::Taken);
+/// Where in a request body an execution id goes. Found once, before anything is recorded.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    at: usize,
+    before: &'static str,
+    after: &'static str,
+}
+
+impl Slot {
+    /// Finds the place in `params._meta`, or the place for a `_meta` where there is none.
+    ///
+    /// # Errors
+    /// [`Splice`], when there is no such place.
+    pub fn find(body: &[u8]) -> Result<Self, Splice> {
+        let text = std::str::from_utf8(body).map_err(|_| Splice::NoParams)?;
+        let message = Members::read(text).ok_or(Splice::NoParams)?;
+        let raw_params = message.find("params").ok_or(Splice::NoParams)?;
+        let params = Members::read(raw_params).ok_or(Splice::NoParams)?;
+        let Some(raw_meta) = params.find("_meta") else {
+            let after = if params.is_empty() { "}" } else { "}," };
+            return Ok(Self {
+                at: inside(text, raw_params),
+                before: "\"_meta\":{",
+                after,
+            });
+        };
+        let meta = Members::read(raw_meta).ok_or(Splice::BadMeta)?;
+        if meta.find(EXECUTION_ID_META).is_some() {
+            return Err(Splice::Taken);
+        }
+        let after = if meta.is_empty() { "" } else { "," };
+        Ok(Self {
+            at: inside(text, raw_meta),
+            before: "",
+            after,
+        })
     }
-    let comma = if meta.is_empty() { "" } else { "," };
-    let at = inside(text, raw_meta);
-    Ok(join(&[&text[..at], &member, comma, &text[at..]]))
+
+    /// The body with the execution id in it; every other byte as the SDK wrote it. `body` is the one this was found in.
+    #[must_use]
+    pub fn fill(&self, body: &[u8], id: ExecutionId) -> Bytes {
+        let member = format!(
+            "{}\"{EXECUTION_ID_META}\":\"{id}\"{}",
+            self.before, self.after
+        );
+        let (head, tail) = body.split_at(self.at.min(body.len()));
+        Bytes::from([head, member.as_bytes(), tail].concat())
+    }
 }
 
 /// A kept response under another request's id; every other byte as the server wrote it. `None` when it is no response.
@@ -62,7 +81,9 @@ pub fn answer_as(message: &[u8], id: &RequestId) -> Option<Bytes> {
     let members = Members::read(text)?;
     let old = members.find("id")?;
     let at = offset(text, old);
-    Some(join(&[&text[..at], &id.to_json(), &text[at + old.len()..]]))
+    Some(Bytes::from(
+        [&text[..at], &id.to_json(), &text[at + old.len()..]].concat(),
+    ))
 }
 
 /// Right behind the opening brace of an object that lies in `text`.
@@ -81,10 +102,6 @@ fn offset(text: &str, part: &str) -> usize {
     at
 }
 
-fn join(parts: &[&str]) -> Bytes {
-    Bytes::from(parts.concat())
-}
-
 /// Checks at compile time that raw values borrow: what `offset` relies on.
 const _: fn(&RawValue) -> &str = RawValue::get;
 
@@ -100,7 +117,8 @@ mod tests {
     }
 
     fn spliced(body: &str) -> String {
-        String::from_utf8(with_execution_id(body.as_bytes(), id()).unwrap().to_vec()).unwrap()
+        let slot = Slot::find(body.as_bytes()).unwrap();
+        String::from_utf8(slot.fill(body.as_bytes(), id()).to_vec()).unwrap()
     }
 
     #[test]
@@ -116,16 +134,13 @@ mod tests {
     #[test]
     fn what_is_not_ours_to_overwrite_is_refused() {
         let taken = format!("{{\"params\":{{\"_meta\":{{\"{EXECUTION_ID_META}\":\"x\"}}}}}}");
+        assert_eq!(Slot::find(taken.as_bytes()).map(drop), Err(Splice::Taken));
         assert_eq!(
-            with_execution_id(taken.as_bytes(), id()),
-            Err(Splice::Taken)
-        );
-        assert_eq!(
-            with_execution_id(br#"{"params":{"_meta":7}}"#, id()),
+            Slot::find(br#"{"params":{"_meta":7}}"#).map(drop),
             Err(Splice::BadMeta)
         );
         assert_eq!(
-            with_execution_id(br#"{"params":[]}"#, id()),
+            Slot::find(br#"{"params":[]}"#).map(drop),
             Err(Splice::NoParams)
         );
     }

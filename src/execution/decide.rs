@@ -218,16 +218,8 @@ mod tests {
     fn each_row_of_the_table() {
         use Decision::{Accept, Attach, Deliver, Deny, Recover, Start};
         let rows = [
-            (
-                State::Accepted,
-                Continue(id(1), Permit::NotSent),
-                Attach(id(1)),
-            ),
-            (
-                State::Authorized,
-                Continue(id(1), Permit::NotSent),
-                Attach(id(1)),
-            ),
+            (State::Accepted, Start(id(1)), Attach(id(1))),
+            (State::Authorized, Start(id(1)), Attach(id(1))),
             (State::Denied, Deny(id(1)), Deny(id(1))),
             (State::Dispatched, Recover(id(1)), Attach(id(1))),
             (State::InputRequired, Deliver(id(1)), Attach(id(1))),

@@ -34,6 +34,8 @@ struct Inner {
     keys: Arc<Keys>,
     clock: Arc<dyn Clock>,
     max_open_per_actor: usize,
+    /// Whether waiting for the committer holds up a paused clock, so that tests see time as if commits took none.
+    holds_time: bool,
     /// Gone once the journal is closed.
     store: Mutex<Option<Arc<dyn Store>>>,
     committer: Mutex<Option<JoinHandle<()>>>,
@@ -98,7 +100,7 @@ impl Journal {
             directory::make(&options.dir)?;
             let key = |is_new| Ok(MasterKey::load(&options.key, &options.dir, is_new)?);
             let (store, master) = OwnedStore::open(&options.dir, options.store, key)?;
-            Self::start(Arc::new(store), &master, &options)
+            Self::start(Arc::new(store), &master, &options, false)
         })
         .await
     }
@@ -113,7 +115,7 @@ impl Journal {
     ) -> Result<Self, JournalError> {
         blocking(move || {
             let master = MasterKey::load(&options.key, &options.dir, true)?;
-            Self::start(store, &master, &options)
+            Self::start(store, &master, &options, false)
         })
         .await
     }
@@ -129,6 +131,7 @@ impl Journal {
             Arc::new(MemoryStore::default()),
             &MasterKey::ephemeral(),
             &options,
+            true,
         )
         .expect("an empty store in memory has nothing that could be wrong")
     }
@@ -137,6 +140,7 @@ impl Journal {
         store: Arc<dyn Store>,
         master: &MasterKey,
         options: &JournalOptions,
+        holds_time: bool,
     ) -> Result<Self, JournalError> {
         let (keys, genesis) = open::keys(&*store, master)?;
         let mut index = Index::new(options.closed_in_memory);
@@ -165,6 +169,7 @@ impl Journal {
                 keys: Arc::new(keys),
                 clock: options.clock.clone(),
                 max_open_per_actor: options.max_open_per_actor,
+                holds_time,
                 store: Mutex::new(Some(store)),
                 committer: Mutex::new(Some(committer)),
             }),
@@ -193,7 +198,7 @@ impl Journal {
             waiter: Some(waiter),
             ..Batch::default()
         })?;
-        hear(news).await
+        self.hear(news).await
     }
 
     /// Every earlier execution with this fingerprint that may still matter, oldest first. Memory only.
@@ -255,7 +260,7 @@ impl Journal {
             // Made before the wait: dropped with this future, it tells that nothing was sent.
             (Dispatch::new(Lease::new(self.clone(), id), 1), news)
         };
-        hear(news).await?;
+        self.hear(news).await?;
         Ok(dispatch)
     }
 
@@ -356,7 +361,7 @@ impl Journal {
             waiter: Some(waiter),
             ..Batch::default()
         })?;
-        hear(news).await
+        self.hear(news).await
     }
 
     /// Flushes and closes; later calls fail with [`JournalError::Closed`]. Dropping the last clone does the same, unseen.
@@ -398,7 +403,7 @@ impl Journal {
             })?;
             news
         };
-        hear(news).await
+        self.hear(news).await
     }
 
     /// Appends an event that may be lost in a crash without harm.
@@ -439,6 +444,19 @@ impl Journal {
 
     pub(super) fn now(&self) -> Timestamp {
         self.inner.clock.now()
+    }
+
+    async fn hear(
+        &self,
+        news: oneshot::Receiver<Result<(), JournalError>>,
+    ) -> Result<(), JournalError> {
+        let heard = if self.inner.holds_time {
+            blocking(|| news.blocking_recv()).await
+        } else {
+            news.await
+        };
+        // A committer that went away without a word acknowledged nothing.
+        heard.unwrap_or(Err(JournalError::Closed))
     }
 
     fn store(&self) -> Result<Arc<dyn Store>, JournalError> {
@@ -533,15 +551,15 @@ pub(super) fn dispatched(
 
 /// Runs what blocks off the async threads.
 pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match tokio::task::spawn_blocking(work).await {
+    match tokio::task::spawn_blocking(work)
+        .await
+        .map_err(tokio::task::JoinError::try_into_panic)
+    {
         Ok(done) => done,
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        // The runtime is shutting down, and this task with it.
+        Err(Err(_cancelled)) => std::future::pending().await,
     }
-}
-
-async fn hear(news: oneshot::Receiver<Result<(), JournalError>>) -> Result<(), JournalError> {
-    // A committer that went away without a word acknowledged nothing.
-    news.await.unwrap_or(Err(JournalError::Closed))
 }
 
 /// What authorizes where no policy is configured.

@@ -1,5 +1,5 @@
 //! What the tests of the layer share: a scripted inner service that counts effects, and an agent that calls a tool.
-#![allow(dead_code, reason = "each test file uses a part")]
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
 use std::future::Future;
 use std::pin::Pin;

@@ -73,6 +73,22 @@ pub enum Decision {
     Deny(ExecutionId),
 }
 
+impl Decision {
+    /// The name in spans and logs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::Attach(_) => "attach",
+            Self::Deliver(_) => "deliver",
+            Self::Recover(_) => "recover",
+            Self::Start(_) => "start",
+            Self::Continue(..) => "continue",
+            Self::Deny(_) => "deny",
+        }
+    }
+}
+
 /// Decides. Design, section 5; one arm per row of its table.
 ///
 /// A step back of the clock never reopens a window, since an age can't be less than zero; a step forward never closes

@@ -43,7 +43,7 @@ impl Drive {
         while !self.departure.happened() {
             let priors = self.shared.journal.find(&self.call.new.fingerprint);
             let decision = decide(&self.call.incoming(), &priors, self.shared.clock.now());
-            tracing::debug!(?decision, tool = %self.call.new.tool, "decided");
+            tracing::Span::current().record("reattach.decision", decision.name());
             let step = match decision {
                 Decision::Accept => self.accept(&priors).await,
                 Decision::Attach(execution) => self.attach(execution).await,
@@ -59,7 +59,10 @@ impl Drive {
                 }
             };
             match step {
-                Step::Ended => return,
+                Step::Ended => {
+                    tracing::info!(decision = decision.name(), "side-effecting call ended");
+                    return;
+                }
                 Step::Again => tokio::task::yield_now().await,
             }
         }
@@ -100,6 +103,8 @@ impl Drive {
         let mut resends = 0;
         loop {
             let (execution, n) = (dispatch.execution(), dispatch.n());
+            tracing::Span::current()
+                .record("reattach.execution.id", tracing::field::display(execution));
             let lease = dispatch.spend();
             let outcome = self.exchange(&lease, n).await;
             let (permit, pause) = match outcome {
@@ -212,6 +217,7 @@ impl Drive {
                 }
             }
         }
+        self.reattached(execution);
         self.unknown(&lease, Evidence::OwnerGone).await
     }
 
@@ -259,6 +265,7 @@ impl Drive {
                     return self.deliver(execution).await;
                 }
                 State::OutcomeUnknown if !owned => {
+                    self.reattached(execution);
                     let reason = self.record(execution).and_then(|record| record.reason);
                     let reason = reason.unwrap_or_else(|| Evidence::OwnerGone.sentence());
                     return self
@@ -291,6 +298,7 @@ impl Drive {
 
     /// Delivers what is kept, under this request's id.
     async fn deliver(&mut self, execution: ExecutionId) -> Step {
+        self.reattached(execution);
         let kept = match self.shared.journal.kept(execution).await {
             Ok(kept) => kept.and_then(|kept| answer_as(&kept.message, self.call.id())),
             Err(error) => {
@@ -305,9 +313,6 @@ impl Drive {
                 .await;
         };
         let request = self.call.id().clone();
-        self.shared
-            .journal
-            .reattached(execution, &request, self.call.new.run_id);
         let delivery = Delivery {
             journal: self.shared.journal.clone(),
             execution,
@@ -366,6 +371,15 @@ impl Drive {
                 .answer(Ok(reply::respond(message, self.call.accepts, None)));
         }
         Step::Ended
+    }
+
+    /// Records that this call was a repeat, and what it was answered from.
+    fn reattached(&self, execution: ExecutionId) {
+        tracing::Span::current()
+            .record("reattach.execution.id", tracing::field::display(execution));
+        self.shared
+            .journal
+            .reattached(execution, self.call.id(), self.call.new.run_id);
     }
 
     /// Law 6: what can't be recorded is not sent, and the caller is told so.

@@ -282,5 +282,8 @@ pub(super) async fn keep(
 /// Up to a tenth more than the pause, so that clients which lost a server together do not come back together.
 fn jitter(pause: Duration) -> Duration {
     let tenth = u64::try_from(pause.as_millis() / 10).unwrap_or(u64::MAX);
-    Duration::from_millis(entropy::below(tenth.min(1000)))
+    Duration::from_millis(entropy::below(tenth.min(MAX_JITTER_MILLIS)))
 }
+
+/// Clients are tested for coming back within 200 ms of the pause that the server asked for.
+const MAX_JITTER_MILLIS: u64 = 100;

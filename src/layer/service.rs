@@ -264,6 +264,8 @@ async fn drive(
         mcp.protocol.version = call.correlation.revision(),
         reattach.class = call.new.class.name(),
         reattach.fingerprint = call.new.fingerprint.short(),
+        reattach.decision = tracing::field::Empty,
+        reattach.execution.id = tracing::field::Empty,
     );
     let (caller, departure, waiting) = caller();
     let limit = shared.limits.max_running;

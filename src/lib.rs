@@ -1,5 +1,7 @@
 //! `reattach`: a client-side transport middleware for MCP.
 
+#[cfg(feature = "client")]
+pub mod client;
 pub mod clock;
 pub mod contract;
 pub mod entropy;

@@ -10,4 +10,5 @@ pub mod identity;
 pub mod journal;
 pub mod layer;
 mod recovery;
+pub mod sdk;
 pub mod wire;

@@ -7,7 +7,7 @@ use http_body::Body;
 use http_body_util::BodyExt;
 
 /// Why a body did not become whole.
-pub(super) enum Cut<E> {
+pub(crate) enum Cut<E> {
     /// It failed.
     Failed(E),
     /// It is larger than the limit.
@@ -17,7 +17,7 @@ pub(super) enum Cut<E> {
 }
 
 /// The body's data. Trailers are dropped.
-pub(super) async fn whole<B: Body<Data = Bytes>>(
+pub(crate) async fn whole<B: Body<Data = Bytes>>(
     body: B,
     limit: usize,
 ) -> Result<Bytes, Cut<B::Error>> {

@@ -13,7 +13,7 @@
 //! A retry layer below it is outside the guarantee; [`RequestBody`] can't be cloned, so that the usual ones don't
 //! compile there. Decompression belongs below, compression of requests too: this layer has to read both bodies.
 
-mod body;
+pub(crate) mod body;
 mod call;
 mod caller;
 mod connection;

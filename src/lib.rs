@@ -1,5 +1,7 @@
 //! `reattach`: a client-side transport middleware for MCP.
 
+#[cfg(feature = "chaos")]
+pub mod chaos;
 #[cfg(feature = "client")]
 pub mod client;
 pub mod clock;

@@ -10,8 +10,8 @@ use http_body::Body;
 use http_body_util::BodyExt;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
-    AuthRequiredError, HttpStatusError, InsufficientScopeError, StreamableHttpError, StreamableHttpPostResponse,
-    StreamableHttpResponseLimits,
+    AuthRequiredError, HttpStatusError, InsufficientScopeError, StreamableHttpError,
+    StreamableHttpPostResponse, StreamableHttpResponseLimits,
 };
 
 use super::TowerError;
@@ -43,32 +43,44 @@ where
         return failed_post(&head, body, message, had_session, limits).await;
     }
     let wants_answer = matches!(message, ClientJsonRpcMessage::Request(_));
-    let session = head.headers.get(MCP_SESSION_ID).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let session = head
+        .headers
+        .get(MCP_SESSION_ID)
+        .and_then(|value| value.to_str().ok())
+        .map(str::to_owned);
     if !wants_answer && body.size_hint().exact() == Some(0) {
         return Ok(StreamableHttpPostResponse::Accepted);
     }
     match media_type(&head.headers) {
-        MediaType::EventStream => {
-            Ok(StreamableHttpPostResponse::Sse(Events::new(body, limits.max_sse_event_size).boxed(), session))
-        }
+        MediaType::EventStream => Ok(StreamableHttpPostResponse::Sse(
+            Events::new(body, limits.max_sse_event_size).boxed(),
+            session,
+        )),
         MediaType::Json => {
             let bytes = whole(body, limits.max_json_response_size).await?;
             match serde_json::from_slice::<ServerJsonRpcMessage>(&bytes) {
                 Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
                 Err(_) if !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
-                Err(error) => Err(StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!(
-                    "the JSON body is no JSON-RPC message: {error}"
-                )))),
+                Err(error) => Err(StreamableHttpError::UnexpectedServerResponse(Cow::Owned(
+                    format!("the JSON body is no JSON-RPC message: {error}"),
+                ))),
             }
         }
         // Nothing is awaited, so nothing in the body matters.
-        MediaType::Other | MediaType::Absent if !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
-        MediaType::Other | MediaType::Absent => Err(StreamableHttpError::UnexpectedContentType(content_type(&head.headers))),
+        MediaType::Other | MediaType::Absent if !wants_answer => {
+            Ok(StreamableHttpPostResponse::Accepted)
+        }
+        MediaType::Other | MediaType::Absent => Err(StreamableHttpError::UnexpectedContentType(
+            content_type(&head.headers),
+        )),
     }
 }
 
 /// The answer to the GET that opens a stream.
-pub(super) fn to_get<B>(response: Response<B>, max_event_bytes: usize) -> Result<Events<B>, Failure> {
+pub(super) fn to_get<B>(
+    response: Response<B>,
+    max_event_bytes: usize,
+) -> Result<Events<B>, Failure> {
     let (head, body) = response.into_parts();
     if head.status == StatusCode::METHOD_NOT_ALLOWED {
         return Err(StreamableHttpError::ServerDoesNotSupportSse);
@@ -77,7 +89,9 @@ pub(super) fn to_get<B>(response: Response<B>, max_event_bytes: usize) -> Result
     refuse_failure(&head)?;
     match media_type(&head.headers) {
         MediaType::EventStream | MediaType::Json => Ok(Events::new(body, max_event_bytes)),
-        MediaType::Other | MediaType::Absent => Err(StreamableHttpError::UnexpectedContentType(content_type(&head.headers))),
+        MediaType::Other | MediaType::Absent => Err(StreamableHttpError::UnexpectedContentType(
+            content_type(&head.headers),
+        )),
     }
 }
 
@@ -109,7 +123,10 @@ where
     {
         return Err(HttpStatusError::new(error.status, error.retry_after.clone()).into());
     }
-    let is_auth_failure = matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    let is_auth_failure = matches!(
+        head.status,
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
+    );
     let text = if is_json && !is_auth_failure {
         match whole(body, limits.max_json_response_size).await {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -128,14 +145,20 @@ where
         && !is_auth_failure
         && let Ok(error @ ServerJsonRpcMessage::Error(_)) = serde_json::from_str(&text)
     {
-        let session = head.headers.get(MCP_SESSION_ID).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let session = head
+            .headers
+            .get(MCP_SESSION_ID)
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned);
         return Ok(StreamableHttpPostResponse::Json(error, session));
     }
     if let Some(error) = by_status {
         return Err(error.into());
     }
     let text: String = text.chars().take(MAX_SHOWN_CHARS).collect();
-    Err(StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("HTTP {}: {text}", head.status))))
+    Err(StreamableHttpError::UnexpectedServerResponse(Cow::Owned(
+        format!("HTTP {}: {text}", head.status),
+    )))
 }
 
 /// A server of the older family refuses `server/discover` in whatever way it refuses what it does not know. rmcp goes on to
@@ -149,31 +172,50 @@ fn rejected_discovery(
     status: StatusCode,
     body: &str,
 ) -> Option<StreamableHttpPostResponse> {
-    let is_refusal = status.is_client_error() && !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-    let ClientJsonRpcMessage::Request(request) = message else { return None };
+    let is_refusal = status.is_client_error()
+        && !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    let ClientJsonRpcMessage::Request(request) = message else {
+        return None;
+    };
     if had_session || !is_refusal || !matches!(request.request, ClientRequest::DiscoverRequest(_)) {
         return None;
     }
     let error = match serde_json::from_str(body) {
         Ok(ServerJsonRpcMessage::Error(error)) => error.error,
-        Ok(_) | Err(_) => ErrorData::invalid_request(format!("the server refused discovery with HTTP {status}"), None),
+        Ok(_) | Err(_) => ErrorData::invalid_request(
+            format!("the server refused discovery with HTTP {status}"),
+            None,
+        ),
     };
-    Some(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::error(error, Some(request.id.clone())), None))
+    Some(StreamableHttpPostResponse::Json(
+        ServerJsonRpcMessage::error(error, Some(request.id.clone())),
+        None,
+    ))
 }
 
 /// 401 and 403 with a challenge: the caller has to authorize, or to ask for more.
 fn challenge(head: &response::Parts) -> Result<(), Failure> {
-    if !matches!(head.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+    if !matches!(
+        head.status,
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
+    ) {
         return Ok(());
     }
-    let Some(value) = head.headers.get(WWW_AUTHENTICATE) else { return Ok(()) };
+    let Some(value) = head.headers.get(WWW_AUTHENTICATE) else {
+        return Ok(());
+    };
     let Ok(text) = value.to_str() else {
-        return Err(StreamableHttpError::UnexpectedServerResponse("the challenge is not text".into()));
+        return Err(StreamableHttpError::UnexpectedServerResponse(
+            "the challenge is not text".into(),
+        ));
     };
     Err(if head.status == StatusCode::UNAUTHORIZED {
         StreamableHttpError::AuthRequired(AuthRequiredError::new(text.to_owned()))
     } else {
-        StreamableHttpError::InsufficientScope(InsufficientScopeError::new(text.to_owned(), scope(text)))
+        StreamableHttpError::InsufficientScope(InsufficientScopeError::new(
+            text.to_owned(),
+            scope(text),
+        ))
     })
 }
 
@@ -186,7 +228,10 @@ fn scope(challenge: &str) -> Option<String> {
     let value = &challenge[at + "scope=".len()..];
     let scope = match value.strip_prefix('"') {
         Some(quoted) => quoted.split_once('"')?.0,
-        None => value.split([',', ';', ' ', '\t']).next().unwrap_or_default(),
+        None => value
+            .split([',', ';', ' ', '\t'])
+            .next()
+            .unwrap_or_default(),
     };
     (!scope.is_empty()).then(|| scope.to_owned())
 }
@@ -204,12 +249,19 @@ fn refuse_failure(head: &response::Parts) -> Result<(), Failure> {
 /// 429 and 5xx, with when to come back.
 fn status_error(head: &response::Parts) -> Option<HttpStatusError> {
     let told = head.status == StatusCode::TOO_MANY_REQUESTS || head.status.is_server_error();
-    let after = || head.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let after = || {
+        head.headers
+            .get(RETRY_AFTER)
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned)
+    };
     told.then(|| HttpStatusError::new(head.status.as_u16(), after()))
 }
 
 fn content_type(headers: &HeaderMap) -> Option<String> {
-    headers.get(CONTENT_TYPE).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+    headers
+        .get(CONTENT_TYPE)
+        .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
 async fn whole<B>(body: B, limit: usize) -> Result<Bytes, Failure>
@@ -247,8 +299,14 @@ mod tests {
 
     #[test]
     fn a_scope_is_read_quoted_or_not() {
-        assert_eq!(scope(r#"Bearer error="insufficient_scope", scope="a b""#).as_deref(), Some("a b"));
-        assert_eq!(scope("Bearer Scope=read:data, x=y").as_deref(), Some("read:data"));
+        assert_eq!(
+            scope(r#"Bearer error="insufficient_scope", scope="a b""#).as_deref(),
+            Some("a b")
+        );
+        assert_eq!(
+            scope("Bearer Scope=read:data, x=y").as_deref(),
+            Some("read:data")
+        );
         assert_eq!(scope("Bearer"), None);
         assert_eq!(scope("Bearer scope=\"open"), None);
     }

@@ -21,7 +21,11 @@ pub(super) struct Events<B> {
 
 impl<B> Events<B> {
     pub(super) fn new(body: B, max_event_bytes: usize) -> Self {
-        Self { body: Box::pin(body), framer: Framer::new(max_event_bytes), ended: false }
+        Self {
+            body: Box::pin(body),
+            framer: Framer::new(max_event_bytes),
+            ended: false,
+        }
     }
 }
 
@@ -75,8 +79,12 @@ fn of(block: &Block) -> Option<Result<Sse, SseError>> {
     let sse = Sse {
         event: (!event.kind.is_empty()).then(|| event.kind.into_owned()),
         data,
-        id: event.id.map(|id| id.map_or_else(String::new, |id| id.as_str().to_owned())),
-        retry: event.retry.map(|retry| u64::try_from(retry.as_millis()).unwrap_or(u64::MAX)),
+        id: event
+            .id
+            .map(|id| id.map_or_else(String::new, |id| id.as_str().to_owned())),
+        retry: event
+            .retry
+            .map(|retry| u64::try_from(retry.as_millis()).unwrap_or(u64::MAX)),
     };
     (sse != Sse::default()).then_some(Ok(sse))
 }
@@ -90,18 +98,27 @@ mod tests {
     #[tokio::test]
     async fn fields_arrive_as_rmcp_knows_them_and_comments_do_not() {
         let text = ": hello\n\nid: 0/0\nretry: 3000\ndata:\n\nevent: message\ndata: {}\n\nid:\n\n";
-        let events: Vec<_> = Events::new(Full::new(Bytes::from(text)), 100).map(Result::unwrap).collect().await;
+        let events: Vec<_> = Events::new(Full::new(Bytes::from(text)), 100)
+            .map(Result::unwrap)
+            .collect()
+            .await;
         let sse = Sse::default;
         assert_eq!(
             events,
-            [sse().id("0/0").retry(3000).data(""), sse().event("message").data("{}"), sse().id("")]
+            [
+                sse().id("0/0").retry(3000).data(""),
+                sse().event("message").data("{}"),
+                sse().id("")
+            ]
         );
     }
 
     #[tokio::test]
     async fn an_event_over_the_limit_ends_the_stream_with_an_error() {
         let text = format!("data: {}", "x".repeat(200));
-        let events: Vec<_> = Events::new(Full::new(Bytes::from(text)), 100).collect().await;
+        let events: Vec<_> = Events::new(Full::new(Bytes::from(text)), 100)
+            .collect()
+            .await;
         assert!(matches!(&events[..], [Err(SseError::Body(_))]));
     }
 }

@@ -34,24 +34,33 @@ impl Outgoing<'_> {
         let uri: Uri = self.uri.parse().map_err(|_| unusable("the server's URI"))?;
         let mut headers = HeaderMap::new();
         if self.method != Method::DELETE {
-            headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
+            headers.insert(
+                ACCEPT,
+                HeaderValue::from_static("text/event-stream, application/json"),
+            );
         }
         if self.body.is_some() {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
         if let Some(token) = self.token {
-            headers.insert(AUTHORIZATION, secret(&format!("Bearer {token}"), "the bearer token")?);
+            headers.insert(
+                AUTHORIZATION,
+                secret(&format!("Bearer {token}"), "the bearer token")?,
+            );
         }
         if let Some(session) = self.session {
             headers.insert(MCP_SESSION_ID, secret(session, "the session id")?);
         }
         if let Some(event) = self.last_event {
-            let value = HeaderValue::from_bytes(event.as_bytes()).map_err(|_| unusable("the last event id"))?;
+            let value = HeaderValue::from_bytes(event.as_bytes())
+                .map_err(|_| unusable("the last event id"))?;
             headers.insert(LAST_EVENT_ID, value);
         }
         for (name, value) in self.custom {
             if RESERVED.contains(&name) {
-                return Err(StreamableHttpError::ReservedHeaderConflict(name.to_string()));
+                return Err(StreamableHttpError::ReservedHeaderConflict(
+                    name.to_string(),
+                ));
             }
             headers.insert(name, value);
         }
@@ -95,21 +104,34 @@ mod tests {
     #[test]
     fn reserved_headers_are_refused_and_the_protocol_version_passes() {
         for name in ["accept", "mcp-session-id", "last-event-id"] {
-            let custom = HashMap::from([(HeaderName::from_static(name), HeaderValue::from_static("x"))]);
+            let custom =
+                HashMap::from([(HeaderName::from_static(name), HeaderValue::from_static("x"))]);
             let refused = outgoing(custom).into_request();
-            assert!(matches!(refused, Err(StreamableHttpError::ReservedHeaderConflict(_))), "{name}");
+            assert!(
+                matches!(refused, Err(StreamableHttpError::ReservedHeaderConflict(_))),
+                "{name}"
+            );
         }
         let version = HeaderName::from_static("mcp-protocol-version");
         let custom = HashMap::from([(version, HeaderValue::from_static("2025-11-25"))]);
         let request = outgoing(custom).into_request().unwrap();
         assert_eq!(request.headers()["authorization"], "Bearer t");
-        assert!(request.headers()["authorization"].is_sensitive() && request.headers()["mcp-session-id"].is_sensitive());
+        assert!(
+            request.headers()["authorization"].is_sensitive()
+                && request.headers()["mcp-session-id"].is_sensitive()
+        );
     }
 
     #[test]
     fn a_token_that_no_header_can_carry_is_an_error_that_does_not_show_it() {
-        let outgoing = Outgoing { token: Some("se\ncret"), ..outgoing(HashMap::new()) };
+        let outgoing = Outgoing {
+            token: Some("se\ncret"),
+            ..outgoing(HashMap::new())
+        };
         let error = outgoing.into_request().unwrap_err();
-        assert!(!format!("{error} {error:?}").contains("cret\""), "{error:?}");
+        assert!(
+            !format!("{error} {error:?}").contains("cret\""),
+            "{error:?}"
+        );
     }
 }

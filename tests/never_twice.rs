@@ -25,6 +25,10 @@ async fn lost_and_repeated(server: Server, evidence: &str) {
         assert!(is_unknown(&answer), "{answer}");
         assert_eq!(answer["id"], id);
         assert!(text_of(&answer).contains("was not sent again"));
+        assert!(
+            text_of(&answer).contains(evidence),
+            "the first reason stays the reason"
+        );
     }
     assert_eq!(agent.server.posts(), 1);
     assert_eq!(agent.states().await, ["outcome_unknown"]);

@@ -37,6 +37,8 @@ pub enum Fault {
     Stall,
     /// The request passes after this long.
     Delay(Duration),
+    /// The request passes, and the answer is held back for this long. The tool runs.
+    DelayAnswer(Duration),
 }
 
 /// Which requests meet which fault. Requests are counted from 1; what no rule names passes.

@@ -138,6 +138,12 @@ impl Proxy {
                 self.relay(client, &request, Until::TheEnd, Cut::Close)
                     .await
             }
+            Some(Fault::DelayAnswer(pause)) => {
+                let answer = self.whole_answer(&request).await?;
+                tokio::time::sleep(pause).await;
+                client.write_all(&with_close(&answer)).await?;
+                end(client, Cut::Close)
+            }
             Some(Fault::LoseAnswer(cut)) => {
                 self.whole_answer(&request).await?;
                 end(client, cut)
@@ -193,11 +199,13 @@ impl Proxy {
         Ok(server)
     }
 
-    async fn whole_answer(&self, request: &Received) -> io::Result<()> {
+    /// The server's whole answer. The server never sees that the client left.
+    async fn whole_answer(&self, request: &Received) -> io::Result<Vec<u8>> {
         let mut server = self.forward(request).await?;
-        let mut bytes = [0; 16 * 1024];
-        while server.read(&mut bytes).await? > 0 {}
-        Ok(())
+        let mut answer = Vec::new();
+        let mut bounded = (&mut server).take(MAX_ANSWER);
+        bounded.read_to_end(&mut answer).await?;
+        Ok(answer)
     }
 
     /// Sends the answer on, as far as `until`, and ends the connection.
@@ -233,13 +241,8 @@ impl Proxy {
                 continue;
             };
             progress.in_body = true;
-            let head = seen[..at + 4]
-                .strip_prefix(b"HTTP/1.0".as_slice())
-                .unwrap_or(&seen[..at + 4]);
-            client.write_all(b"HTTP/1.1").await?;
-            client.write_all(&head[..head.len() - 2]).await?;
-            client.write_all(b"connection: close\r\n\r\n").await?;
             let body = seen.split_off(at + 4);
+            client.write_all(&with_close(&seen)).await?;
             let pass = progress.allowed(&body, until);
             client.write_all(&body[..pass]).await?;
             if pass < body.len() || progress.done(until) {
@@ -301,6 +304,23 @@ impl Progress {
     }
 }
 
+/// The answer's head in HTTP/1.1, for one request per connection.
+fn with_close(answer: &[u8]) -> Vec<u8> {
+    let rest = answer
+        .strip_prefix(b"HTTP/1.0".as_slice())
+        .unwrap_or(answer);
+    let Some(at) = memchr::memmem::find(rest, b"\r\n\r\n") else {
+        return answer.to_vec();
+    };
+    [
+        b"HTTP/1.1",
+        &rest[..at],
+        b"\r\nconnection: close",
+        &rest[at..],
+    ]
+    .concat()
+}
+
 fn end(client: TcpStream, cut: Cut) -> io::Result<()> {
     match cut {
         Cut::Reset => socket2::SockRef::from(&client).set_linger(Some(Duration::ZERO)),
@@ -324,3 +344,4 @@ async fn page(mut client: TcpStream, status: u16, body: &str) -> io::Result<()> 
 }
 
 const LONGEST_STALL: Duration = Duration::from_secs(120);
+const MAX_ANSWER: u64 = 64 << 20;

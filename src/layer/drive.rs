@@ -326,18 +326,25 @@ impl Drive {
         Step::Ended
     }
 
-    /// Records that nothing proves whether it happened, and says so.
+    /// Records that nothing proves whether it happened, and says so. What was recorded first stays the reason: a recovery
+    /// that fails never replaces it.
     async fn unknown(&mut self, lease: &Lease, evidence: Evidence) -> Step {
         let execution = lease.execution();
         let known = self
             .record(execution)
-            .is_some_and(|record| record.state == State::OutcomeUnknown);
-        if !known && let Err(error) = lease.append(Event::OutcomeUnknown { evidence }).await {
-            // The dispatch is in the journal, so that a later reader comes to the same verdict.
-            tracing::error!(%error, %execution, "an unknown outcome could not be recorded");
-        }
-        tracing::warn!(%execution, tool = %self.call.new.tool, reason = %evidence.sentence(), "outcome unknown");
-        self.answer_open(execution, State::OutcomeUnknown, &evidence.sentence())
+            .filter(|record| record.state == State::OutcomeUnknown);
+        let reason = match known.and_then(|record| record.reason) {
+            Some(reason) => reason,
+            None => {
+                if let Err(error) = lease.append(Event::OutcomeUnknown { evidence }).await {
+                    // The dispatch is in the journal, so that a later reader comes to the same verdict.
+                    tracing::error!(%error, %execution, "an unknown outcome could not be recorded");
+                }
+                evidence.sentence()
+            }
+        };
+        tracing::warn!(%execution, tool = %self.call.new.tool, %reason, "outcome unknown");
+        self.answer_open(execution, State::OutcomeUnknown, &reason)
             .await
     }
 

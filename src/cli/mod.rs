@@ -1,0 +1,3 @@
+//! The `reattach` command.
+
+pub mod demo;

@@ -1,4 +1,10 @@
 //! The command from outside: what it prints, and its exit codes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a test"
+)]
 #![cfg(feature = "cli")]
 
 mod support;

@@ -119,6 +119,7 @@ struct Proxy {
 impl Proxy {
     async fn serve(&self, mut client: TcpStream) -> io::Result<()> {
         self.seen.send_modify(|seen| seen.connections += 1);
+        client.set_nodelay(true)?;
         let Some(request) = http1::read(&mut client).await? else {
             return Ok(());
         };
@@ -192,6 +193,7 @@ impl Proxy {
 
     async fn forward(&self, request: &Received) -> io::Result<TcpStream> {
         let mut server = TcpStream::connect(self.upstream).await?;
+        server.set_nodelay(true)?;
         server.write_all(&request.to_http10()).await?;
         if request.is_tool_call() {
             self.seen.send_modify(|seen| seen.calls_forwarded += 1);

@@ -2,6 +2,7 @@
 //!
 //! The connection is reset after the server has acted. The call is made again, as programs do; it is not sent again. Run
 //! it with `cargo run --example plain_hyper`.
+#![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
 use bytes::Bytes;
 use http::Request;

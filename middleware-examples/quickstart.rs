@@ -1,5 +1,6 @@
 //! The layer under rmcp's client. Run it with `cargo run --example quickstart`, or give it a server and a tool of yours:
 //! `cargo run --example quickstart -- http://127.0.0.1:8000/mcp my_tool '{"some":"argument"}'`.
+#![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
 use reattach::chaos::{ServerOptions, TestServer};
 use reattach::contract::{Class, Contract, Contracts};

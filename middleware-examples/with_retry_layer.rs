@@ -2,6 +2,7 @@
 //!
 //! The server acts and its answer takes longer than the time-out in between, so the retry layer sends the call again. Run
 //! it with `cargo run --example with_retry_layer`.
+#![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
 use std::time::Duration;
 

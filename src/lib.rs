@@ -33,5 +33,7 @@ pub mod identity;
 pub mod journal;
 pub mod layer;
 mod recovery;
+#[cfg(feature = "cli")]
+pub mod report;
 pub mod sdk;
 pub mod wire;

@@ -1,4 +1,10 @@
 //! Of all who ask for the same action, one gets the right to send, and only when its record is durable.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a test"
+)]
 
 mod journal;
 

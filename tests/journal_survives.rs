@@ -1,4 +1,10 @@
 //! What was acknowledged is there when the journal is opened again.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a test"
+)]
 
 mod journal;
 

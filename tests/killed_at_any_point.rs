@@ -3,10 +3,16 @@
 //!
 //! 20 kills by default; `REATTACH_KILLS=200 cargo test --test killed_at_any_point` for the long form. The seed is printed;
 //! `REATTACH_SEED` repeats it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a test"
+)]
 #![cfg(feature = "chaos")]
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -149,7 +155,7 @@ fn hear(line: &str, told: &mut HashMap<u64, String>, next: &mut u64) {
     }
 }
 
-async fn check(dir: &PathBuf, ledger: &Ledger, told: &HashMap<u64, String>) {
+async fn check(dir: &Path, ledger: &Ledger, told: &HashMap<u64, String>) {
     let reader = Reader::open(dir).unwrap();
     let records = reader.executions(&Default::default()).unwrap();
     let known: HashMap<_, _> = records

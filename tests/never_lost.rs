@@ -1,4 +1,10 @@
 //! Never lost: where the server made a result and the protocol has a way to it, the caller or its next attempt gets it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a test"
+)]
 
 mod support;
 

@@ -1,4 +1,10 @@
 //! Never twice: whatever happens to the answer, and whoever repeats the call, the action is dispatched once.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a test"
+)]
 
 mod support;
 

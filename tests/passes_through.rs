@@ -1,4 +1,10 @@
 //! Traffic that is not a side-effecting call passes through untouched, and is not held back.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a test"
+)]
 
 mod support;
 

@@ -1,4 +1,10 @@
 //! The layer over the client that we supply, against servers that speak bytes: what hyper does is evidence, and it holds.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a test"
+)]
 #![cfg(feature = "client")]
 
 mod support;

@@ -1,4 +1,10 @@
 //! A generic retry layer above this one, and an agent that repeats on top of both: many attempts, one effect.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a test"
+)]
 
 mod support;
 

@@ -1,4 +1,10 @@
 //! What rmcp is told about each kind of HTTP response, row by row: as by rmcp's own clients.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a test"
+)]
 #![cfg(feature = "rmcp")]
 
 use std::collections::HashMap;

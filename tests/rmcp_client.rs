@@ -1,5 +1,11 @@
 //! rmcp's own client through the layer, against rmcp's own server, with faults in between: effects are counted at the
 //! server, and what the caller was told is compared with them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a test"
+)]
 #![cfg(feature = "chaos")]
 
 use std::net::SocketAddr;

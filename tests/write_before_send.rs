@@ -1,4 +1,10 @@
 //! Write before send: what can't be made durable is not sent, and the caller is told so. Reads still pass.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a test"
+)]
 
 mod support;
 

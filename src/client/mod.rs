@@ -33,7 +33,6 @@ where
 }
 
 /// Starts with defaults.
-#[must_use]
 pub fn builder() -> ClientBuilder {
     ClientBuilder::default()
 }

@@ -14,13 +14,13 @@
 //! compile there. Decompression belongs below, compression of requests too: this layer has to read both bodies.
 
 pub(crate) mod body;
+mod builder;
 mod call;
 mod caller;
 mod connection;
 mod drive;
 mod error;
 pub(crate) mod exchange;
-mod layer;
 mod limits;
 mod pump;
 mod receive;
@@ -31,8 +31,8 @@ mod service;
 mod sessions;
 mod shared;
 
+pub use builder::{ReattachLayer, ReattachLayerBuilder};
 pub use error::LayerError;
-pub use layer::{ReattachLayer, ReattachLayerBuilder};
 pub use limits::Limits;
 pub use request_body::RequestBody;
 pub use response_body::ResponseBody;

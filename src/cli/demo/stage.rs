@@ -100,20 +100,8 @@ impl<'a> Stage<'a> {
             .await
             .map_err(machine("a thread ended"))?;
         let records = records.map_err(machine("the journal can't be read"))?;
-        self.say(
-            "    execution                       tool        dispatches resumed reattached state",
-        )?;
-        for record in &records {
-            self.say(&format!(
-                "    {} {:<11} {:>10} {:>7} {:>10} {}",
-                record.execution_id,
-                record.tool,
-                record.dispatches.len(),
-                record.resumes,
-                record.reattached,
-                record.state
-            ))?;
-        }
+        let table = crate::report::executions(&records, self.colour);
+        self.say(&table)?;
         let once = records.iter().all(|record| record.dispatches.len() == 1);
         self.claim(
             "every execution was dispatched exactly once",

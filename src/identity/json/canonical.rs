@@ -87,7 +87,6 @@ fn write_string(text: &str, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::super::parse;
-    use super::*;
     use proptest::prelude::*;
 
     fn canonical(text: &str) -> String {

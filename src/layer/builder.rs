@@ -19,7 +19,6 @@ pub struct ReattachLayer(Arc<Shared>);
 
 impl ReattachLayer {
     /// Starts with a journal and defaults for everything else.
-    #[must_use]
     pub fn builder(journal: Journal) -> ReattachLayerBuilder {
         ReattachLayerBuilder {
             journal,

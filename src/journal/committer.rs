@@ -42,9 +42,21 @@ struct Waiting {
     is_awaited: bool,
     /// Bytes of the batches that nobody waits for, which is what needs a bound: who waits hands in one at a time.
     unawaited_bytes: usize,
-    /// Whether the committer waits for a change.
-    is_asleep: bool,
+    committer: Awaits,
     end: Option<End>,
+}
+
+/// What the committer sleeps for.
+#[derive(Clone, Copy, Default)]
+enum Awaits {
+    /// It is awake.
+    #[default]
+    Nothing,
+    Anything,
+    /// A batch that somebody waits for.
+    Awaited,
+    /// So many batches.
+    Batches(usize),
 }
 
 /// Why nothing more is taken.
@@ -65,7 +77,7 @@ impl Queue {
             waiting.unawaited_bytes += batch.len();
         }
         waiting.batches.push(batch);
-        if waiting.is_asleep {
+        if waiting.wakes_committer() {
             self.changed.notify_one(); // a system call, so only where it is needed
         }
         Ok(())
@@ -88,25 +100,35 @@ impl Queue {
     }
 
     /// Waits for the next group; none when the journal is closed and nothing is left.
-    fn next(&self) -> Option<Vec<Batch>> {
-        let idle = |waiting: &mut Waiting| waiting.batches.is_empty() && waiting.end.is_none();
-        let mut waiting = self.lock();
-        waiting.is_asleep = true;
-        let waiting = self
-            .changed
-            .wait_while(waiting, idle)
-            .unwrap_or_else(PoisonError::into_inner);
-        // Nobody waits: give somebody the time to come, and save a sync.
-        let unhurried = |waiting: &mut Waiting| !waiting.is_awaited && waiting.end.is_none();
-        let (mut waiting, _) = self
-            .changed
-            .wait_timeout_while(waiting, LINGER, unhurried)
-            .unwrap_or_else(PoisonError::into_inner);
-        waiting.is_asleep = false;
+    ///
+    /// `returning` writers were just answered, and most of them come back at once with their next entry. Without giving
+    /// them a moment, they and those who wait already would take turns, each time with half a group.
+    fn next(&self, returning: usize) -> Option<Vec<Batch>> {
+        let waiting = self.lock();
+        let expected = waiting.batches.len() + returning;
+        let waiting = self.sleep(waiting, Awaits::Anything, Duration::MAX);
+        let waiting = self.sleep(waiting, Awaits::Awaited, LINGER);
+        let mut waiting = self.sleep(waiting, Awaits::Batches(expected), GATHER);
         waiting.is_awaited = false;
         waiting.unawaited_bytes = 0;
         let group = std::mem::take(&mut waiting.batches);
         if group.is_empty() { None } else { Some(group) }
+    }
+
+    fn sleep<'a>(
+        &self,
+        mut waiting: MutexGuard<'a, Waiting>,
+        awaits: Awaits,
+        at_most: Duration,
+    ) -> MutexGuard<'a, Waiting> {
+        waiting.committer = awaits;
+        let asleep = |waiting: &mut Waiting| !waiting.wakes_committer() && waiting.end.is_none();
+        let (mut waiting, _) = self
+            .changed
+            .wait_timeout_while(waiting, at_most, asleep)
+            .unwrap_or_else(PoisonError::into_inner);
+        waiting.committer = Awaits::Nothing;
+        waiting
     }
 
     /// Takes nothing more and returns what waits in vain.
@@ -122,6 +144,15 @@ impl Queue {
 }
 
 impl Waiting {
+    fn wakes_committer(&self) -> bool {
+        match self.committer {
+            Awaits::Nothing => false,
+            Awaits::Anything => !self.batches.is_empty(),
+            Awaits::Awaited => self.is_awaited,
+            Awaits::Batches(enough) => self.batches.len() >= enough,
+        }
+    }
+
     fn check(&self) -> Result<(), JournalError> {
         match &self.end {
             None => Ok(()),
@@ -150,9 +181,10 @@ pub(super) struct Committer {
 impl Committer {
     /// Works until the journal is closed or fails.
     pub(super) fn run(mut self) {
-        while let Some(mut group) = self.queue.next() {
+        let mut returning = 0;
+        while let Some(mut group) = self.queue.next(returning) {
             match self.commit(&mut group) {
-                Ok(()) => self.acknowledge(group),
+                Ok(()) => returning = self.acknowledge(group),
                 Err(error) => {
                     tracing::error!(%error, "the journal failed; nothing more is acknowledged until it is opened again");
                     self.refuse(group, &error);
@@ -178,7 +210,8 @@ impl Committer {
         self.store.commit(&writes)
     }
 
-    fn acknowledge(&self, group: Vec<Batch>) {
+    /// Tells the index and whoever waits; returns how many did.
+    fn acknowledge(&self, group: Vec<Batch>) -> usize {
         {
             let mut index = self.index();
             for draft in group.iter().flat_map(|batch| &batch.entries) {
@@ -188,9 +221,11 @@ impl Committer {
                 }
             }
         }
-        for waiter in group.into_iter().filter_map(|batch| batch.waiter) {
-            let _ = waiter.send(Ok(())); // who stopped waiting does not want to know
-        }
+        let waiters = group.into_iter().filter_map(|batch| batch.waiter);
+        // Who stopped waiting does not want to know.
+        waiters
+            .filter_map(|waiter| waiter.send(Ok(())).ok())
+            .count()
     }
 
     fn refuse(&self, group: Vec<Batch>, error: &StoreError) {
@@ -220,4 +255,6 @@ impl Committer {
 
 /// How long entries that nobody waits for wait for company.
 const LINGER: Duration = Duration::from_millis(10);
+/// How long those who were just answered have to come back. More than a thread needs to be woken, less than a sync.
+const GATHER: Duration = Duration::from_micros(100);
 const MAX_UNAWAITED_BYTES: usize = 4 * 1024 * 1024;

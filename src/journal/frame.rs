@@ -139,7 +139,8 @@ impl Packer<'_> {
     }
 }
 
-const MAGIC: &[u8; 4] = b"rjf1";
+/// Where a frame begins.
+pub(super) const MAGIC: &[u8; 4] = b"rjf1";
 pub(super) const HEADER_BYTES: usize = 4 + 4 + Digest::LEN;
 pub(super) const MAX_FRAME_BYTES: usize = MAX_VALUE_BYTES;
 const FIRST_CAPACITY: usize = 4096;

@@ -15,6 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::super::frame::MAGIC as FRAME_MAGIC;
 use super::head::Head;
 use super::{MAX_VALUE_BYTES, Space, Store, StoreError, Visit, Write};
 
@@ -45,10 +46,10 @@ pub struct SledStore {
 }
 
 impl SledStore {
-    /// Whether `dir` holds a store.
+    /// Whether `dir` holds a store, or what is left of one.
     #[must_use]
     pub fn exists(dir: &Path) -> bool {
-        dir.join(LOG).exists()
+        [LOG, HEAD].iter().any(|name| dir.join(name).exists())
     }
 
     /// Opens the store in `dir`, or makes one.
@@ -57,17 +58,16 @@ impl SledStore {
     /// When a file can't be used or is damaged; the error names it. sled may already have cleared what lay behind the
     /// damage: copy the directory before anything else is tried.
     pub fn open(dir: &Path, options: SledOptions) -> Result<Self, StoreError> {
-        let is_new = !Self::exists(dir);
-        if !is_new && !dir.join(CONF).exists() {
-            // sled would write a new one and take what it says for what the log was written with.
-            return Err(damaged(
-                dir.join(CONF),
-                "it is missing, and sled's log is there",
-            ));
-        }
-        refuse_blobs(dir)?;
         let (head, noted) =
             Head::open(&dir.join(HEAD)).map_err(|e| StoreError::io(dir.join(HEAD), "opened", e))?;
+        if noted.is_none() {
+            clear_unfinished(dir)?;
+        }
+        let is_new = !dir.join(LOG).exists();
+        if !is_new {
+            check_conf(dir)?;
+        }
+        refuse_blobs(dir)?;
         let db = open_sled(dir, options)?;
         let log = dir.join(LOG);
         let log = private_file()
@@ -87,15 +87,15 @@ impl SledStore {
             head,
             dir: dir.to_owned(),
         };
-        if is_new {
-            store.sync_creation()?;
-        }
         store.check_head(noted)?;
+        if noted.is_none() {
+            store.finish_making()?;
+        }
         Ok(store)
     }
 
-    /// The second condition: what sled never syncs, synced once.
-    fn sync_creation(&self) -> Result<(), StoreError> {
+    /// The second condition: what sled never syncs, synced once. The head comes last, so that it says that this was done.
+    fn finish_making(&self) -> Result<(), StoreError> {
         guarded(&self.dir, || self.db.flush())?;
         let parent = self
             .dir
@@ -105,7 +105,6 @@ impl SledStore {
         let paths = [
             self.dir.join(CONF),
             self.dir.join(LOG),
-            self.dir.join(HEAD),
             self.dir.join(BLOBS),
             self.dir.clone(),
             parent.to_owned(),
@@ -115,24 +114,33 @@ impl SledStore {
                 .and_then(|file| file.sync_all())
                 .map_err(|e| StoreError::io(path, "synced", e))?;
         }
-        Ok(())
+        let newest = self.newest_frame()?.unwrap_or(0);
+        self.head
+            .note(newest)
+            .and_then(|()| self.head.sync())
+            .map_err(|e| StoreError::io(self.dir.join(HEAD), "written", e))
     }
 
     fn check_head(&self, noted: Option<u64>) -> Result<(), StoreError> {
-        let Some(noted) = noted else { return Ok(()) };
-        let newest = guarded(&self.dir, || self.tree(Space::Frames).last())?
-            .and_then(|(key, _)| frame_key(&key));
-        if newest.is_some_and(|newest| newest >= noted) {
-            return Ok(());
+        let newest = self.newest_frame()?;
+        match noted {
+            None | Some(0) => Ok(()),
+            Some(noted) if newest.is_some_and(|newest| newest >= noted) => Ok(()),
+            Some(noted) => {
+                let found = newest.map_or_else(
+                    || "none".to_owned(),
+                    |newest| format!("only those up to {newest}"),
+                );
+                let what =
+                    format!("frames up to {noted} were acknowledged, and {found} can be read");
+                Err(damaged(self.dir.join(LOG), &what))
+            }
         }
-        let found = newest.map_or_else(
-            || "none".to_owned(),
-            |newest| format!("only those up to {newest}"),
-        );
-        Err(damaged(
-            self.dir.join(LOG),
-            &format!("frames up to {noted} were acknowledged, {found} can be read"),
-        ))
+    }
+
+    fn newest_frame(&self) -> Result<Option<u64>, StoreError> {
+        let newest = guarded(&self.dir, || self.tree(Space::Frames).last())?;
+        Ok(newest.and_then(|(key, _)| frame_key(&key)))
     }
 
     fn tree(&self, space: Space) -> &::sled::Tree {
@@ -262,6 +270,68 @@ fn guarded<T>(dir: &Path, call: impl FnOnce() -> ::sled::Result<T>) -> Result<T,
     }
 }
 
+/// Clears away a store whose making was cut short: without a head, and without a frame in its log, nothing in it was ever
+/// acknowledged. sled would refuse what a power cut leaves of it.
+fn clear_unfinished(dir: &Path) -> Result<(), StoreError> {
+    let log = dir.join(LOG);
+    match holds_a_frame(&log) {
+        Ok(true) => return Ok(()),
+        Ok(false) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(StoreError::io(log, "read", error)),
+    }
+    let files = std::fs::read_dir(dir).map_err(|e| StoreError::io(dir, "read", e))?;
+    for file in files {
+        let path = file.map_err(|e| StoreError::io(dir, "read", e))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name == LOG || name == CONF || name.starts_with(SNAPSHOT) {
+            std::fs::remove_file(&path).map_err(|e| StoreError::io(path, "removed", e))?;
+        }
+    }
+    Ok(())
+}
+
+fn holds_a_frame(log: &Path) -> io::Result<bool> {
+    let mut log = io::BufReader::with_capacity(64 * 1024, File::open(log)?);
+    let mut matched = 0;
+    loop {
+        let bytes = io::BufRead::fill_buf(&mut log)?;
+        if bytes.is_empty() {
+            return Ok(false);
+        }
+        for byte in bytes {
+            // The first byte of the magic occurs in it once, so a mismatch starts over without looking back.
+            matched = if *byte == FRAME_MAGIC[matched] {
+                matched + 1
+            } else {
+                usize::from(*byte == FRAME_MAGIC[0])
+            };
+            if matched == FRAME_MAGIC.len() {
+                return Ok(true);
+            }
+        }
+        let read = bytes.len();
+        io::BufRead::consume(&mut log, read);
+    }
+}
+
+/// sled only warns when its `conf` is damaged, and makes a new one when it is missing.
+fn check_conf(dir: &Path) -> Result<(), StoreError> {
+    let conf = dir.join(CONF);
+    match std::fs::read(&conf) {
+        // Behind the text stands sled's checksum.
+        Ok(bytes) if bytes.len() == CONF_TEXT.len() + 4 && bytes.starts_with(CONF_TEXT) => Ok(()),
+        Ok(_) => Err(damaged(
+            conf,
+            "it does not say what this journal was made with",
+        )),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(damaged(conf, "it is missing, and the log is not"))
+        }
+        Err(error) => Err(StoreError::io(conf, "read", error)),
+    }
+}
+
 fn refuse_blobs(dir: &Path) -> Result<(), StoreError> {
     let blobs = dir.join(BLOBS);
     match std::fs::read_dir(&blobs) {
@@ -300,6 +370,8 @@ const LOG: &str = "db";
 const CONF: &str = "conf";
 const BLOBS: &str = "blobs";
 const HEAD: &str = "head";
+const SNAPSHOT: &str = "snap.";
+const CONF_TEXT: &[u8] = b"segment_size: 8388608\nuse_compression: false\nversion: 0.34\n";
 const LOCK_TRIES: u32 = 200;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
@@ -315,6 +387,61 @@ mod tests {
         super::super::suite::suite(|| {
             Arc::new(SledStore::open(dir.path(), SledOptions::default()).unwrap())
         });
+    }
+
+    #[test]
+    fn a_store_whose_making_was_cut_short_is_made_again() {
+        for torn in [CONF, HEAD, LOG] {
+            let dir = tempfile::tempdir().unwrap();
+            drop(SledStore::open(dir.path(), SledOptions::default()).unwrap());
+            std::fs::write(dir.path().join(HEAD), b"").unwrap();
+            std::fs::write(dir.path().join(torn), b"").unwrap();
+            drop(SledStore::open(dir.path(), SledOptions::default()).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_store_with_a_frame_is_never_made_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SledStore::open(dir.path(), SledOptions::default()).unwrap();
+        let value = [FRAME_MAGIC, &[0; 60][..]].concat();
+        store
+            .commit(&[Write::Put {
+                space: Space::Frames,
+                key: 1_u64.to_be_bytes().to_vec(),
+                value,
+            }])
+            .unwrap();
+        drop(store);
+        std::fs::remove_file(dir.path().join(HEAD)).unwrap();
+        let store = SledStore::open(dir.path(), SledOptions::default()).unwrap();
+        assert_eq!(store.newest_frame().unwrap(), Some(1));
+        drop(store);
+        std::fs::remove_file(dir.path().join(HEAD)).unwrap();
+        std::fs::remove_file(dir.path().join(CONF)).unwrap();
+        assert!(SledStore::open(dir.path(), SledOptions::default()).is_err());
+    }
+
+    #[test]
+    fn a_lost_log_is_not_a_new_store() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SledStore::open(dir.path(), SledOptions::default()).unwrap();
+        let key = 1_u64.to_be_bytes().to_vec();
+        store
+            .commit(&[Write::Put {
+                space: Space::Frames,
+                key,
+                value: b"frame".to_vec(),
+            }])
+            .unwrap();
+        drop(store);
+        std::fs::remove_file(dir.path().join(LOG)).unwrap();
+        for _ in 0..2 {
+            let error = SledStore::open(dir.path(), SledOptions::default())
+                .err()
+                .unwrap();
+            assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+        }
     }
 
     #[test]

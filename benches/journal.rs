@@ -172,10 +172,13 @@ async fn lease(journal: &Journal, n: usize) -> Lease {
         .spend()
 }
 
+/// An entry, and who waits for it.
+type Append = (Vec<u8>, oneshot::Sender<()>);
+
 /// Append, `fdatasync`, wake: a group commit with nothing else in it.
 #[derive(Default)]
 struct PlainLog {
-    waiting: Mutex<(Vec<(Vec<u8>, oneshot::Sender<()>)>, bool)>,
+    waiting: Mutex<(Vec<Append>, bool)>,
     changed: Condvar,
 }
 

@@ -1,117 +1,39 @@
-//! Which tool has which contract.
+//! Which tool of which server has which contract.
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::Class;
-use crate::identity::IntentScope;
+use super::{Class, Contract, Pattern};
 
-/// What may be done about one tool's lost answer.
-#[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct Contract {
-    /// Its class.
-    pub class: Class,
-    /// How far a repeat counts as the same intent.
-    pub scope: IntentScope,
-    /// How long an earlier execution is found again.
-    pub window: Window,
-    /// The name of the credential that acts. Never a token.
-    pub credential_ref: Option<String>,
-}
-
-/// How long an earlier execution is found again.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "plain data")]
-pub struct Window {
-    /// While its outcome is open. `None`: until it is resolved.
-    pub unresolved: Option<Duration>,
-    /// While its kept result was never delivered, and, in the scope `durable`, after it was.
-    pub completed: Duration,
-}
-
-impl Contract {
-    /// The contract of a class with the class's own defaults.
-    #[must_use]
-    pub const fn of(class: Class) -> Self {
-        let (scope, window) = match class {
-            Class::ReadOnly => (
-                IntentScope::Run,
-                Window {
-                    unresolved: Some(Duration::ZERO),
-                    completed: Duration::ZERO,
-                },
-            ),
-            Class::IdempotentWrite => (IntentScope::Run, Window::minutes(5)),
-            Class::ConditionalWrite => (IntentScope::Actor, Window::minutes(15)),
-            Class::Irreversible | Class::RemoteCommand => (
-                IntentScope::Actor,
-                Window {
-                    unresolved: None,
-                    completed: Duration::from_secs(24 * 3600),
-                },
-            ),
-        };
-        Self {
-            class,
-            scope,
-            window,
-            credential_ref: None,
-        }
-    }
-
-    /// The same contract with another scope.
-    #[must_use]
-    pub const fn with_scope(mut self, scope: IntentScope) -> Self {
-        self.scope = scope;
-        self
-    }
-
-    /// The same contract with another window.
-    #[must_use]
-    pub const fn with_window(mut self, window: Window) -> Self {
-        self.window = window;
-        self
-    }
-
-    /// The same contract for a named credential.
-    #[must_use]
-    pub fn with_credential_ref(mut self, name: impl Into<String>) -> Self {
-        self.credential_ref = Some(name.into());
-        self
-    }
-}
-
-impl Window {
-    const fn minutes(minutes: u64) -> Self {
-        let length = Duration::from_secs(minutes * 60);
-        Self {
-            unresolved: Some(length),
-            completed: length,
-        }
-    }
-}
-
-/// The contracts of all tools. A tool that has none is [`Class::Irreversible`].
+/// The contracts of all tools of all servers. A tool that has none is [`Class::Irreversible`].
 ///
 /// ```
 /// use reattach::contract::{Class, Contract, Contracts};
 ///
 /// let contracts = Contracts::builder()
-///     .tool("get_build_status", Contract::of(Class::ReadOnly))
-///     .tool("deploy", Contract::of(Class::Irreversible).with_credential_ref("deploy-service"))
+///     .tool("get_*", Contract::of(Class::ReadOnly))
+///     .tool("get_or_create_issue", Contract::of(Class::Irreversible)) // the most specific name wins
 ///     .build();
-/// assert_eq!(contracts.find("get_build_status").class, Class::ReadOnly);
-/// assert_eq!(contracts.find("never_heard_of").class, Class::Irreversible);
+/// let server = "https://deploy.example/mcp";
+/// assert_eq!(contracts.find(server, "get_status").class, Class::ReadOnly);
+/// assert_eq!(contracts.find(server, "get_or_create_issue").class, Class::Irreversible);
+/// assert_eq!(contracts.find(server, "never_heard_of").class, Class::Irreversible);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Contracts(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    tools: HashMap<String, Contract>,
+    rules: Vec<Rule>,
     default: Contract,
+}
+
+/// One contract, and what it is for.
+#[derive(Clone, Debug)]
+pub(super) struct Rule {
+    /// Server origin and path; none for every server.
+    pub(super) server: Option<Pattern>,
+    pub(super) tool: Pattern,
+    pub(super) contract: Contract,
 }
 
 impl Contracts {
@@ -121,10 +43,34 @@ impl Contracts {
         ContractsBuilder::default()
     }
 
-    /// The contract of a tool.
+    /// The contract of a server's tool: the most specific tool name wins, then the most specific server, then the later rule.
     #[must_use]
-    pub fn find(&self, tool: &str) -> &Contract {
-        self.0.tools.get(tool).unwrap_or(&self.0.default)
+    pub fn find(&self, target: &str, tool: &str) -> &Contract {
+        self.written(target, tool).unwrap_or(&self.0.default)
+    }
+
+    /// The contract that somebody wrote for this tool; none where the default holds.
+    #[must_use]
+    pub fn written(&self, target: &str, tool: &str) -> Option<&Contract> {
+        let fits = |rule: &&Rule| {
+            rule.tool.matches(tool)
+                && rule
+                    .server
+                    .as_ref()
+                    .is_none_or(|server| server.matches(target))
+        };
+        let specificity = |rule: &&Rule| {
+            (
+                rule.tool.specificity(),
+                rule.server.as_ref().map(Pattern::specificity),
+            )
+        };
+        self.0
+            .rules
+            .iter()
+            .filter(fits)
+            .max_by_key(specificity)
+            .map(|rule| &rule.contract)
     }
 }
 
@@ -137,14 +83,37 @@ impl Default for Contracts {
 /// Collects contracts.
 #[derive(Clone, Debug, Default)]
 pub struct ContractsBuilder {
-    tools: HashMap<String, Contract>,
+    rules: Vec<Rule>,
 }
 
 impl ContractsBuilder {
-    /// Sets the contract of the tool with exactly this name.
+    /// Sets the contract of tools by their name on every server; `*` in it stands for any text.
     #[must_use]
-    pub fn tool(mut self, name: impl Into<String>, contract: Contract) -> Self {
-        self.tools.insert(name.into(), contract);
+    pub fn tool(self, name: impl Into<String>, contract: Contract) -> Self {
+        self.rule(Rule {
+            server: None,
+            tool: Pattern::new(name),
+            contract,
+        })
+    }
+
+    /// Sets the contract of tools of one server, by its origin and path; `*` in either stands for any text.
+    #[must_use]
+    pub fn tool_of(
+        self,
+        server: impl Into<String>,
+        name: impl Into<String>,
+        contract: Contract,
+    ) -> Self {
+        self.rule(Rule {
+            server: Some(Pattern::new(server)),
+            tool: Pattern::new(name),
+            contract,
+        })
+    }
+
+    pub(super) fn rule(mut self, rule: Rule) -> Self {
+        self.rules.push(rule);
         self
     }
 
@@ -153,8 +122,53 @@ impl ContractsBuilder {
     pub fn build(self) -> Contracts {
         // The strictest class: silence must never mean that a call may be repeated.
         Contracts(Arc::new(Inner {
-            tools: self.tools,
+            rules: self.rules,
             default: Contract::of(Class::Irreversible),
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_specific_rule_wins_and_a_name_is_never_a_hint() {
+        let contracts = Contracts::builder()
+            .tool("search_*", Contract::of(Class::ReadOnly))
+            .tool_of(
+                "https://a.example/*",
+                "search_and_delete",
+                Contract::of(Class::ConditionalWrite),
+            )
+            .tool("search_and_*", Contract::of(Class::Irreversible))
+            .build();
+        assert_eq!(
+            contracts
+                .find("https://a.example/mcp", "search_and_delete")
+                .class,
+            Class::ConditionalWrite
+        );
+        assert_eq!(
+            contracts
+                .find("https://b.example/mcp", "search_and_delete")
+                .class,
+            Class::Irreversible
+        );
+        assert_eq!(
+            contracts
+                .find("https://b.example/mcp", "search_pages")
+                .class,
+            Class::ReadOnly
+        );
+        assert_eq!(
+            contracts.find("https://b.example/mcp", "get_status").class,
+            Class::Irreversible
+        );
+        assert!(
+            contracts
+                .written("https://b.example/mcp", "get_status")
+                .is_none()
+        );
     }
 }

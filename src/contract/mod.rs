@@ -1,7 +1,22 @@
-//! What if the answer is lost? Classes, and which tool has which.
+//! What if the answer is lost? Classes, and which tool has which contract.
 
 mod class;
+#[expect(clippy::module_inception, reason = "the one idea of this folder")]
+mod contract;
 mod contracts;
+#[cfg(feature = "config")]
+mod file;
+mod pattern;
+mod pointer;
+mod rules;
 
 pub use class::Class;
-pub use contracts::{Contract, Contracts, ContractsBuilder, Window};
+pub use contract::{
+    Channel, Contract, ContractLimits, Idempotency, OnChangedBody, Probe, Remote, Window,
+};
+pub use contracts::{Contracts, ContractsBuilder};
+#[cfg(feature = "config")]
+pub use file::{FileError, Place};
+pub use pattern::Pattern;
+pub use pointer::{ParsePointerError, Pointer};
+pub use rules::{FingerprintRules, Same};

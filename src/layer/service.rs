@@ -138,7 +138,10 @@ where
             None,
         )),
         wire::Body::Call(call) => {
-            let contract = shared.contracts.find(call.tool()).clone();
+            let contract = shared
+                .contracts
+                .find(&target(&head.uri), call.tool())
+                .clone();
             if !contract.class.has_side_effect() {
                 let id = call.id().clone();
                 return follow(shared, exchange, head, body, id).await;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 fuzz_target!(|body: &[u8]| {
     let id = ExecutionId::from_bytes([7; 16]);
-    if let Ok(slot) = Slot::find(body) {
+    if let Ok(slot) = Slot::find(body, None) {
         let spliced = slot.fill(body, id);
         let mut value: Value = serde_json::from_slice(&spliced).expect("still JSON");
         let meta = value["params"]["_meta"].as_object_mut().expect("a `_meta`");

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::{Class, FingerprintRules, Pointer};
-use crate::identity::IntentScope;
+use crate::identity::json::Value;
+use crate::identity::{Action, FingerprintKey, IntentScope};
 
 /// What may be done about one tool's lost answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,8 +60,8 @@ pub struct Idempotency {
 pub enum Channel {
     /// An HTTP header.
     Header(http::HeaderName),
-    /// An argument of the tool.
-    Argument(Pointer),
+    /// An argument of the tool, by its name. It is left out of the fingerprint: agents mint a fresh one for each attempt.
+    Argument(String),
     /// A key of `params._meta`.
     Meta(String),
 }
@@ -161,6 +162,46 @@ impl Contract {
                 attach_wait: None,
             },
         }
+    }
+
+    /// What a call of this tool does, as it enters the fingerprint.
+    #[must_use]
+    pub fn action(
+        &self,
+        actor: &str,
+        server: &str,
+        tool: &str,
+        arguments: Value,
+        key: &FingerprintKey,
+    ) -> Action {
+        let mut arguments = self.fingerprint.normalise(arguments, key);
+        if let Some(Channel::Argument(name)) = self
+            .idempotency
+            .as_ref()
+            .map(|idempotency| &idempotency.channel)
+            && let Value::Object(members) = &mut arguments
+        {
+            members.retain(|(member, _)| member != name);
+        }
+        Action {
+            actor: actor.to_owned(),
+            tool: tool.to_owned(),
+            target: server.to_owned(),
+            credential_ref: self.credential_ref.clone(),
+            arguments,
+            intent_scope: self.scope,
+        }
+    }
+
+    /// The same contract with an idempotency channel.
+    #[must_use]
+    pub fn with_idempotency(mut self, channel: Channel) -> Self {
+        self.idempotency = Some(Idempotency {
+            channel,
+            retains_for: None,
+            on_changed_body: None,
+        });
+        self
     }
 
     /// The same contract with another scope.

@@ -110,6 +110,12 @@ pub fn decide(call: &Incoming<'_>, priors: &Priors, now: Timestamp) -> Decision 
         State::InputRequired if call.continues => Decision::Continue(id, Permit::InputContinuation),
         State::InputRequired => Decision::Deliver(id),
         State::CompletedResultNotDelivered => Decision::Deliver(id),
+        // A caller that names the same intent again asks for the same execution.
+        State::CompletedResultDelivered
+            if call.intent.is_some() && call.intent == prior.intent.as_deref() =>
+        {
+            Decision::Deliver(id)
+        }
         State::CompletedResultDelivered => match prior.scope {
             IntentScope::Durable => Decision::Deliver(id),
             IntentScope::Run | IntentScope::Actor => Decision::Accept,
@@ -323,6 +329,22 @@ mod tests {
         assert_eq!(with(Some("b")), Decision::Accept);
         assert_eq!(with(Some("a")), Decision::Recover(id(1)));
         assert_eq!(with(None), Decision::Recover(id(1)));
+    }
+
+    #[test]
+    fn the_same_intent_again_is_the_same_execution_also_after_its_delivery() {
+        let named = Prior {
+            intent: Some("a".into()),
+            ..prior(State::CompletedResultDelivered)
+        };
+        let priors = Priors {
+            version: 1,
+            executions: vec![named],
+        };
+        let with = |intent| decide(&Incoming { intent, ..call() }, &priors, at(60));
+        assert_eq!(with(Some("a")), Decision::Deliver(id(1)));
+        assert_eq!(with(Some("b")), Decision::Accept);
+        assert_eq!(with(None), Decision::Accept);
     }
 
     #[test]

@@ -74,6 +74,14 @@ pub enum AcceptError {
     /// What the decision was made from has changed; look again and decide again.
     #[error("another call of the same action came in between; nothing was sent; decide again")]
     Conflict,
+    /// The intent that the call names was used for another action.
+    #[error(
+        "its intent was used for another action, {execution}; nothing was sent; an intent names one action, so take another name"
+    )]
+    IntentReused {
+        /// The execution that has it.
+        execution: ExecutionId,
+    },
     /// Too many executions of this actor are open.
     #[error(
         "{open} executions of this actor are open, and {limit} are allowed; nothing was sent; resolve some"
@@ -224,7 +232,7 @@ impl Journal {
         let now = self.now();
         let id = ExecutionId::generate(now);
         let fingerprint = new.fingerprint;
-        let actor = new.actor.clone();
+        let (actor, intent) = (new.actor.clone(), new.intent.clone());
         let events = [
             new.into_event(),
             Event::Authorized { by: POLICY.into() },
@@ -235,6 +243,11 @@ impl Journal {
             self.inner.queue.check()?;
             if index.priors(&fingerprint).version != seen.version {
                 return Err(AcceptError::Conflict);
+            }
+            if let Some(intent) = &intent
+                && let Some(execution) = index.intent_of_another(&actor, intent, &fingerprint)
+            {
+                return Err(AcceptError::IntentReused { execution });
             }
             let (open, limit) = (index.open(&actor), self.inner.max_open_per_actor);
             if open >= limit {

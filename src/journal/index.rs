@@ -83,6 +83,25 @@ impl Index {
         }
     }
 
+    /// An execution of this actor with this intent and another fingerprint.
+    pub(super) fn intent_of_another(
+        &self,
+        actor: &str,
+        intent: &str,
+        fingerprint: &Fingerprint,
+    ) -> Option<ExecutionId> {
+        let reused = |record: &&ExecutionRecord| {
+            record.intent.as_deref() == Some(intent)
+                && record.actor == actor
+                && record.fingerprint != *fingerprint
+        };
+        self.slots
+            .values()
+            .map(|slot| &slot.record)
+            .find(reused)
+            .map(|record| record.execution_id)
+    }
+
     /// How many executions of this actor are open.
     pub(super) fn open(&self, actor: &str) -> usize {
         self.open_by_actor.get(actor).copied().unwrap_or(0)
@@ -408,10 +427,11 @@ impl Slot {
         self.is_owned || self.on_their_way > 0 || self.standing.receiver_count() > 0
     }
 
-    /// Whether a repeat may be decided without it. A delivered result with scope `durable` is replayed, so it stays.
+    /// Whether a repeat may be decided without it. A delivered result with scope `durable`, or with an intent that its
+    /// caller named, is replayed, so it stays.
     fn is_forgettable(&self) -> bool {
         let is_replayed = self.record.state == State::CompletedResultDelivered
-            && self.record.intent_scope == IntentScope::Durable;
+            && (self.record.intent_scope == IntentScope::Durable || self.record.intent.is_some());
         !self.is_open() && !is_replayed
     }
 }

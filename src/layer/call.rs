@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH};
-use http::{HeaderMap, HeaderValue, Request, request};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, request};
 
-use super::RequestBody;
 use super::request_body::FirstPoll;
+use super::{Limits, RequestBody};
 use crate::contract::Window;
 use crate::execution::Incoming;
 use crate::identity::{Correlation, ExecutionId, RequestId};
@@ -23,6 +23,9 @@ pub(super) struct Call {
     pub(super) revision: Revision,
     pub(super) correlation: Correlation,
     pub(super) window: Window,
+    pub(super) limits: Limits,
+    /// The header that carries the execution id, where the contract says that the target honours it.
+    pub(super) key_header: Option<HeaderName>,
     /// What it becomes when nothing like it exists.
     pub(super) new: NewExecution,
 }
@@ -51,6 +54,11 @@ impl Call {
                 .insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
         }
         head.headers.remove(ACCEPT_ENCODING);
+        if let Some(name) = &self.key_header
+            && let Ok(key) = HeaderValue::from_str(&execution.to_string())
+        {
+            head.headers.insert(name, key);
+        }
         let (body, polled) = RequestBody::whole(body);
         (Request::from_parts(head, body), polled)
     }

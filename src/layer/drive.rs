@@ -77,9 +77,11 @@ impl Drive {
         {
             Ok(dispatch) => self.dispatch(dispatch).await,
             Err(AcceptError::Conflict) => Step::Again,
-            Err(error @ (AcceptError::TooManyOpen { .. } | AcceptError::Journal(_))) => {
-                self.refuse(&error)
-            }
+            Err(
+                error @ (AcceptError::IntentReused { .. }
+                | AcceptError::TooManyOpen { .. }
+                | AcceptError::Journal(_)),
+            ) => self.refuse(&error),
         }
     }
 
@@ -119,7 +121,7 @@ impl Drive {
                 Outcome::Unknown(evidence) => return self.unknown(&lease, evidence).await,
                 Outcome::NotSent(source) => {
                     settle(&lease, n, Evidence::BodyNeverPolled).await;
-                    if resends >= self.shared.limits.resends {
+                    if resends >= self.call.limits.resends {
                         return self.fail(execution, source);
                     }
                     (
@@ -134,8 +136,8 @@ impl Drive {
                 } => {
                     settle(&lease, n, evidence).await;
                     let pause =
-                        retry_after.filter(|pause| *pause <= self.shared.limits.max_retry_after);
-                    match pause.filter(|_| resends < self.shared.limits.resends) {
+                        retry_after.filter(|pause| *pause <= self.call.limits.max_retry_after);
+                    match pause.filter(|_| resends < self.call.limits.resends) {
                         Some(pause) => (Permit::Rejected, pause),
                         None => {
                             if let Some(response) = response {
@@ -167,7 +169,7 @@ impl Drive {
             caller,
             departure,
         } = self;
-        let limit = shared.limits.detached_for;
+        let limit = call.limits.detached_for;
         tokio::select! {
             biased;
             outcome = exchange_once(call, lease, n, shared, exchange.as_mut(), caller) => outcome,
@@ -192,10 +194,11 @@ impl Drive {
             let Self {
                 shared,
                 exchange,
+                call,
                 departure,
                 ..
             } = self;
-            let limit = shared.limits.detached_for;
+            let limit = call.limits.detached_for;
             let mut nobody = Nobody;
             let end = tokio::select! {
                 biased;
@@ -240,7 +243,7 @@ impl Drive {
             .as_deref()
             .map_or(Revision::Resumable, Revision::named);
         Some(Stream {
-            machine: ResponseStream::lost(revision, self.shared.limits.resume, cursor.event),
+            machine: ResponseStream::lost(revision, self.call.limits.resume, cursor.event),
             request,
             session: cursor.session,
             revision: cursor.revision,
@@ -256,7 +259,7 @@ impl Drive {
         let Some(mut watch) = self.shared.journal.watch(execution) else {
             return Step::Again;
         };
-        let wait = tokio::time::sleep(self.shared.limits.attach_wait);
+        let wait = tokio::time::sleep(self.call.limits.attach_wait);
         tokio::pin!(wait);
         loop {
             let Standing { state, owned, .. } = *watch.borrow_and_update();

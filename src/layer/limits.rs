@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::contract::ContractLimits;
 use crate::execution::ResumeLimits;
 
 /// What the layer allows. Sizes in bytes.
@@ -42,5 +43,15 @@ impl Default for Limits {
             max_retry_after: Duration::from_secs(30),
             resume: ResumeLimits::default(),
         }
+    }
+}
+
+impl Limits {
+    /// These limits, with what a contract says instead.
+    pub(super) fn with(mut self, contract: &ContractLimits) -> Self {
+        self.attach_wait = contract.attach_wait.unwrap_or(self.attach_wait);
+        self.detached_for = contract.detached.unwrap_or(self.detached_for);
+        self.resume.deadline = contract.resume.unwrap_or(self.resume.deadline);
+        self
     }
 }

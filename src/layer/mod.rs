@@ -21,6 +21,7 @@ mod connection;
 mod drive;
 mod error;
 pub(crate) mod exchange;
+mod intent;
 mod limits;
 mod pump;
 mod receive;
@@ -33,6 +34,7 @@ mod shared;
 
 pub use builder::{ReattachLayer, ReattachLayerBuilder};
 pub use error::LayerError;
+pub use intent::Intent;
 pub use limits::Limits;
 pub use request_body::RequestBody;
 pub use response_body::ResponseBody;

@@ -86,7 +86,7 @@ async fn receive(
     if head.status.is_success() && media == MediaType::EventStream {
         head.headers.remove(CONTENT_LENGTH); // the stream may go on over further connections
         caller.open(head, Some(delivery));
-        let stream = stream_of(call, shared);
+        let stream = stream_of(call);
         return match pump::read(stream, Some(body), shared, exchange, Some(keeper), caller).await {
             End::Answered => Outcome::Completed,
             End::Refused(evidence) => Outcome::Refused {
@@ -169,9 +169,9 @@ async fn json(
 }
 
 /// The response stream of a call that was just sent.
-fn stream_of(call: &Call, shared: &Shared) -> Stream {
+fn stream_of(call: &Call) -> Stream {
     Stream {
-        machine: ResponseStream::new(call.revision, shared.limits.resume),
+        machine: ResponseStream::new(call.revision, call.limits.resume),
         request: call.id().clone(),
         session: call.correlation.session().cloned(),
         revision: call.correlation.revision().map(str::to_owned),

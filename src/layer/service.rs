@@ -21,13 +21,13 @@ use super::exchange::{Exchange, Inner};
 use super::pump::{self, End, Stream};
 use super::reply;
 use super::shared::Shared;
-use super::{BoxError, LayerError, RequestBody, ResponseBody};
-use crate::contract::Contract;
+use super::{BoxError, Intent, LayerError, RequestBody, ResponseBody};
+use crate::contract::{Channel, Contract};
 use crate::execution::ResponseStream;
 use crate::identity::{Action, RequestId};
 use crate::journal::NewExecution;
 use crate::wire::{
-    self, MediaType, Revision, Slot, ToolCall, accepts, media_type, session, target,
+    self, KeyPlace, MediaType, Revision, Slot, ToolCall, accepts, media_type, session, target,
 };
 
 /// The middleware around an HTTP client. Made by [`ReattachLayer`](super::ReattachLayer).
@@ -301,18 +301,32 @@ fn action(
     head: &request::Parts,
     body: &Bytes,
 ) -> Result<Call, String> {
-    let slot = Slot::find(body).map_err(|error| error.to_string())?;
+    let (key_header, key_place) = match contract
+        .idempotency
+        .as_ref()
+        .map(|idempotency| &idempotency.channel)
+    {
+        Some(Channel::Header(name)) => (Some(name.clone()), None),
+        Some(Channel::Argument(name)) => (None, Some(KeyPlace::Argument(name))),
+        Some(Channel::Meta(name)) => (None, Some(KeyPlace::Meta(name))),
+        None => (None, None),
+    };
+    let slot = Slot::find(body, key_place).map_err(|error| error.to_string())?;
     let arguments = Action::arguments(call.arguments())
         .map_err(|error| format!("its arguments are {error}"))?;
-    let action = Action {
-        actor: shared.actor.clone(),
-        tool: call.tool().to_owned(),
-        target: target(&head.uri),
-        credential_ref: contract.credential_ref.clone(),
-        arguments,
-        intent_scope: contract.scope,
-    };
     let key = shared.journal.fingerprint_key();
+    let action = contract.action(
+        &shared.actor,
+        &target(&head.uri),
+        call.tool(),
+        arguments,
+        key,
+    );
+    let named = head
+        .extensions
+        .get::<Intent>()
+        .map(Intent::as_str)
+        .or(call.intent());
     let new = NewExecution {
         fingerprint: key.fingerprint(&action.canonical()),
         tool: action.tool,
@@ -322,18 +336,18 @@ fn action(
         target: action.target,
         credential_ref: action.credential_ref,
         intent_scope: contract.scope,
-        intent: call
-            .intent()
-            .map(|intent| key.digest("intent", intent.as_bytes())),
+        intent: named.map(|intent| key.digest("intent", intent.as_bytes())),
     };
     Ok(Call {
         body: body.clone(),
         slot,
+        key_header,
         continues: call.continues(),
         accepts: accepts(&head.headers),
         revision: Revision::of(&head.headers),
         correlation: correlation(call.id().clone(), &head.headers),
         window: contract.window,
+        limits: shared.limits.with(&contract.limits),
         new,
         head: head.clone(),
     })

@@ -212,7 +212,8 @@ fn batch(text: &str) -> Body<'_> {
     }
 }
 
-const INTENT_META: &str = "dev.reattach/intent";
+/// The `_meta` key under which a caller names its intent.
+pub const INTENT_META: &str = "dev.reattach/intent";
 const WHITE: [char; 4] = [' ', '\t', '\n', '\r'];
 
 #[cfg(test)]

@@ -140,7 +140,7 @@ pub(super) async fn run(args: &AgentArgs, out: &mut (dyn Write + Send)) -> Resul
     let told = call(
         &agent,
         "pay",
-        json!({ "amount": 16, "to": "dave", "after_ms": 1500 }),
+        json!({ "amount": 16, "to": "dave", "after_ms": 700 }),
     )
     .await;
     writeln!(
@@ -155,4 +155,4 @@ pub(super) async fn run(args: &AgentArgs, out: &mut (dyn Write + Send)) -> Resul
 
 /// How long the stack waits for a response's head.
 const PATIENCE: Duration = Duration::from_millis(400);
-const RETRIES: usize = 3;
+const RETRIES: usize = 8;

@@ -268,7 +268,7 @@ fn idempotency(class: Class, given: Spanned<raw::Idempotency>) -> Checked<Idempo
     }
     let channel = match (header, argument, meta) {
         (Some(header), None, None) => Channel::Header(header_name(&header).map_err(&wrong)?),
-        (None, Some(argument), None) => Channel::Argument(pointer(&argument)?),
+        (None, Some(argument), None) => Channel::Argument(argument),
         (None, None, Some(meta)) => Channel::Meta(meta),
         _ => {
             return Err(wrong(

@@ -96,7 +96,7 @@ pub(super) struct Fingerprint {
 #[serde(deny_unknown_fields)]
 pub(super) struct Idempotency {
     pub(super) header: Option<String>,
-    pub(super) argument: Option<Spanned<String>>,
+    pub(super) argument: Option<String>,
     pub(super) meta: Option<String>,
     pub(super) retains_for: Option<Spanned<Length>>,
     pub(super) on_changed_body: Option<OnChangedBody>,

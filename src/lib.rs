@@ -37,3 +37,8 @@ mod recovery;
 pub mod report;
 pub mod sdk;
 pub mod wire;
+
+/// The README's example compiles.
+#[cfg(all(doctest, feature = "cli"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -376,7 +376,7 @@ async fn when_nothing_fails_the_layer_changes_nothing() {
                     connect(stacked(&layer().await), server.address(), family).await
                 } else {
                     connect(
-                        TowerClient::new(reattach::client::new()),
+                        TowerClient::new(reattach::client::builder().build()),
                         server.address(),
                         family,
                     )

@@ -22,13 +22,8 @@ use crate::layer::{BoxError, RequestBody};
 /// The client. HTTP/1.1 and HTTP/2 (by ALPN), `https` and `http`.
 pub type Client<B = RequestBody> = legacy::Client<HttpsConnector<HttpConnector>, B>;
 
-/// A client with defaults.
-#[must_use]
-pub fn new<B>() -> Client<B>
-where
-    B: Body<Data = Bytes> + Send,
-    B::Error: Into<BoxError>,
-{
+/// A client with defaults, to go under the layer.
+pub fn new() -> Client {
     builder().build()
 }
 

@@ -1,15 +1,19 @@
 //! Evidence of one exchange: it pairs an answer with its request and is never a reason to act.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// A JSON-RPC request id. A number and a string are different, also when they look alike.
+use super::json::Number;
+
+/// A JSON-RPC request id. A number and a string are different, also when they look alike; two numbers are one when they
+/// mean the same, however they are written (a server may echo `1` for `1.0`).
 ///
 /// # Source
 /// JSON-RPC 2.0, 4; MCP 2025-11-25, Base Protocol: a string or a number, never null.
-#[derive(Clone, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 #[expect(clippy::exhaustive_enums, reason = "JSON-RPC has these two")]
 pub enum RequestId {
@@ -20,12 +24,50 @@ pub enum RequestId {
 }
 
 impl RequestId {
+    /// The id that this JSON text is. `None` when it is neither a string nor a number, or a number that could not be echoed
+    /// exactly.
+    #[must_use]
+    pub fn from_json(text: &str) -> Option<Self> {
+        let id: Self = serde_json::from_str(text).ok()?;
+        let exact = match &id {
+            Self::Number(number) => canonical(number) == Number::from_token(text.trim()),
+            Self::String(_) => true,
+        };
+        exact.then_some(id)
+    }
+
     /// The id as JSON text.
     #[must_use]
     pub fn to_json(&self) -> String {
         match self {
             Self::Number(number) => number.to_string(),
             Self::String(text) => serde_json::Value::from(&**text).to_string(),
+        }
+    }
+}
+
+/// None only where the exponent is beyond all use, which no number read here has.
+fn canonical(number: &serde_json::Number) -> Option<Number> {
+    Number::from_token(&number.to_string())
+}
+
+impl PartialEq for RequestId {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Number(one), Self::Number(other)) => canonical(one) == canonical(other),
+            (Self::String(one), Self::String(other)) => one == other,
+            (Self::Number(_), Self::String(_)) | (Self::String(_), Self::Number(_)) => false,
+        }
+    }
+}
+
+impl Eq for RequestId {}
+
+impl Hash for RequestId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Self::Number(number) => canonical(number).hash(state),
+            Self::String(text) => text.hash(state),
         }
     }
 }
@@ -140,6 +182,27 @@ mod tests {
             (number.to_json(), string.to_json()),
             ("1".into(), "\"1\"".into())
         );
+    }
+
+    #[test]
+    fn numbers_are_ids_by_what_they_mean() {
+        for spelling in ["1", "1.0", "1e0"] {
+            assert_eq!(
+                RequestId::from_json(spelling),
+                RequestId::from_json("1"),
+                "{spelling}"
+            );
+        }
+        assert_ne!(RequestId::from_json("1"), RequestId::from_json("1.5"));
+        for unusable in [
+            "null",
+            "true",
+            "[]",
+            "123456789012345678901234567890",
+            "1e999",
+        ] {
+            assert_eq!(RequestId::from_json(unusable), None, "{unusable}");
+        }
     }
 
     #[test]

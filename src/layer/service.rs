@@ -163,8 +163,9 @@ fn may_hold_a_call<B: Body>(head: &request::Parts, body: &B, limit: usize) -> bo
         MediaType::Json | MediaType::Absent => true,
         MediaType::EventStream | MediaType::Other => false,
     };
+    // Whoever reads answers as streams may be an MCP client, whatever it says of its body.
     let mcp = accepts(&head.headers).event_stream;
-    head.method == Method::POST && json && (mcp || body.size_hint().lower() <= limit as u64)
+    head.method == Method::POST && (mcp || json && body.size_hint().lower() <= limit as u64)
 }
 
 /// Lets a request through.

@@ -33,9 +33,7 @@ pub fn response(message: &[u8]) -> Option<Response> {
     let result = result.and_then(Members::read);
     let result = result.as_ref();
     Some(Response {
-        id: members
-            .find("id")
-            .and_then(|id| serde_json::from_str(id).ok()),
+        id: members.find("id").and_then(RequestId::from_json),
         error: code,
         is_tool_error: result.is_some_and(|result| result.find("isError") == Some("true")),
         asks_for_input: result.is_some_and(|result| result.any_is("resultType", "input_required")),

@@ -34,9 +34,14 @@ pub enum Refusal {
     /// No id, so that no answer could be paired.
     #[error("a tool call needs a request id; without one no answer can be paired with it")]
     NoId,
-    /// The id is neither a string nor a number.
-    #[error("the request id of a tool call must be a string or a number")]
+    /// The id is neither a string nor a number, or a number that can't be echoed exactly.
+    #[error("the request id of a tool call must be a string, or a number of at most 64 bits")]
     BadId,
+    /// Not UTF-8, or a byte order mark in front: some readers see a call in it and some don't.
+    #[error(
+        "the request is not plain UTF-8; some readers would see a tool call in it and some would not"
+    )]
+    Encoding,
     /// No tool name, or one that is not a string.
     #[error("a tool call needs the tool's name in `params.name`")]
     NoTool,
@@ -95,8 +100,18 @@ impl ToolCall<'_> {
 /// Says what a POST body is.
 #[must_use]
 pub fn read(body: &[u8]) -> Body<'_> {
-    let Ok(text) = std::str::from_utf8(body) else {
-        return Body::Other;
+    let Some(text) = plain(body) else {
+        return match decoded(body).as_deref().map(|text| read(text.as_bytes())) {
+            Some(Body::Call(ToolCall { id, .. })) => Body::Refused {
+                refusal: Refusal::Encoding,
+                id: Some(id),
+            },
+            Some(Body::Refused { id, .. }) => Body::Refused {
+                refusal: Refusal::Encoding,
+                id,
+            },
+            Some(Body::Request(_) | Body::Other) | None => Body::Other,
+        };
     };
     if text.trim_start_matches(WHITE).starts_with('[') {
         return batch(text);
@@ -104,15 +119,47 @@ pub fn read(body: &[u8]) -> Body<'_> {
     Members::read(text).map_or(Body::Other, |message| single(&message))
 }
 
+/// UTF-8 without a byte order mark (RFC 8259, 8.1).
+fn plain(body: &[u8]) -> Option<&str> {
+    let marked = body.starts_with(b"\xef\xbb\xbf") || body.contains(&0);
+    std::str::from_utf8(body).ok().filter(|_| !marked)
+}
+
+/// What a generous reader would make of other bytes: a byte order mark skipped, UTF-16 decoded, bad UTF-8 replaced.
+fn decoded(body: &[u8]) -> Option<String> {
+    let utf16 = |big: bool, bytes: &[u8]| {
+        let units = bytes.chunks_exact(2).map(|pair| {
+            let pair = [pair[0], pair[1]];
+            if big {
+                u16::from_be_bytes(pair)
+            } else {
+                u16::from_le_bytes(pair)
+            }
+        });
+        char::decode_utf16(units)
+            .collect::<Result<String, _>>()
+            .ok()
+    };
+    let text = match body {
+        [0xef, 0xbb, 0xbf, rest @ ..] => Some(String::from_utf8_lossy(rest).into_owned()),
+        [0xfe, 0xff, rest @ ..] => utf16(true, rest),
+        [0xff, 0xfe, rest @ ..] => utf16(false, rest),
+        [0, _, ..] => utf16(true, body),
+        [_, 0, ..] => utf16(false, body),
+        _ => Some(String::from_utf8_lossy(body).into_owned()),
+    };
+    text.filter(|text| plain(text.as_bytes()).is_some())
+}
+
 fn single<'a>(message: &Members<'a>) -> Body<'a> {
-    let id = message.find("id").map(serde_json::from_str::<RequestId>);
+    let id = message.find("id").map(RequestId::from_json);
     if !message.any_is("method", "tools/call") {
         return match (message.find("method"), id) {
-            (Some(_), Some(Ok(id))) => Body::Request(id),
-            (Some(_), Some(Err(_)) | None) | (None, _) => Body::Other,
+            (Some(_), Some(Some(id))) => Body::Request(id),
+            (Some(_), Some(None) | None) | (None, _) => Body::Other,
         };
     }
-    let known = id.as_ref().and_then(|id| id.as_ref().ok().cloned());
+    let known = id.clone().flatten();
     let refused = |refusal| Body::Refused {
         refusal,
         id: known.clone(),
@@ -122,8 +169,8 @@ fn single<'a>(message: &Members<'a>) -> Body<'a> {
     }
     let id = match id {
         None => return refused(Refusal::NoId),
-        Some(Err(_)) => return refused(Refusal::BadId),
-        Some(Ok(id)) => id,
+        Some(None) => return refused(Refusal::BadId),
+        Some(Some(id)) => id,
     };
     let Some(params) = message.find("params").and_then(Members::read) else {
         return refused(Refusal::NoTool);
@@ -159,7 +206,7 @@ fn batch(text: &str) -> Body<'_> {
     {
         Some(call) => Body::Refused {
             refusal: Refusal::Batch,
-            id: call.find("id").and_then(|id| serde_json::from_str(id).ok()),
+            id: call.find("id").and_then(RequestId::from_json),
         },
         None => Body::Other,
     }
@@ -224,6 +271,33 @@ mod tests {
             refusal(r#"[{"id":1,"method":"ping"},{"id":2,"method":"tools/call"}]"#),
             Some(Refusal::Batch)
         );
+    }
+
+    #[test]
+    fn a_call_that_only_some_readers_would_see_is_refused() {
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pay"}}"#;
+        let marked = [b"\xef\xbb\xbf", call.as_bytes()].concat();
+        let big: Vec<u8> = call.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        let little: Vec<u8> = call.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let broken = [&call.as_bytes()[..call.len() - 3], b"\xff\"}}"].concat();
+        for body in [
+            marked,
+            [b"\xfe\xff", &big[..]].concat(),
+            big,
+            little,
+            broken,
+        ] {
+            assert!(
+                matches!(
+                    read(&body),
+                    Body::Refused {
+                        refusal: Refusal::Encoding,
+                        id: Some(_)
+                    }
+                ),
+                "{body:?}"
+            );
+        }
     }
 
     #[test]

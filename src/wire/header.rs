@@ -24,7 +24,7 @@ pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "these are all that matter here")]
 pub enum MediaType {
-    /// `application/json`
+    /// `application/json`, or another type for JSON
     Json,
     /// `text/event-stream`
     EventStream,
@@ -47,9 +47,14 @@ pub fn media_type(headers: &HeaderMap) -> MediaType {
         .next()
         .unwrap_or_default()
         .trim();
-    if essence.eq_ignore_ascii_case("application/json") {
+    let essence = essence.to_ascii_lowercase();
+    let json = matches!(
+        essence.as_str(),
+        "application/json" | "text/json" | "application/json-rpc"
+    );
+    if json || essence.ends_with("+json") {
         MediaType::Json
-    } else if essence.eq_ignore_ascii_case("text/event-stream") {
+    } else if essence == "text/event-stream" {
         MediaType::EventStream
     } else {
         MediaType::Other

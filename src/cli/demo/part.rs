@@ -43,7 +43,7 @@ async fn compare(
     as_it_should: impl Fn(&Told) -> bool,
 ) -> Result<(), DemoError> {
     let (server, proxy) = start(plan.clone()).await?;
-    let plain = connect(crate::client::new(), &proxy.url()).await?;
+    let plain = connect(crate::client::builder().build(), &proxy.url()).await?;
     let told = call(&plain, "pay", payment.clone()).await;
     stage.side("with retries:", &told.short(), server.ledger())?;
     stage.claim(

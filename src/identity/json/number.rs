@@ -10,7 +10,7 @@ pub struct Number(Box<str>);
 
 impl Number {
     /// The number of this JSON token; none where its exponent is beyond all use.
-    pub(super) fn from_token(token: &str) -> Option<Self> {
+    pub(in crate::identity) fn from_token(token: &str) -> Option<Self> {
         // The common case: an integer of up to 15 digits is its own canonical form.
         let digits = token.strip_prefix('-').unwrap_or(token);
         if digits.len() <= 15 && digits.bytes().all(|byte| byte.is_ascii_digit()) {

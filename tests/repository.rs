@@ -152,7 +152,7 @@ fn every_source_file_says_what_it_is_for() {
     for path in files() {
         let name = path.strip_prefix(root()).unwrap();
         let is_source = name.extension().is_some_and(|end| end == "rs")
-            && ["src", "tests", "middleware-examples"]
+            && ["src", "tests", "benches", "fuzz", "middleware-examples"]
                 .iter()
                 .any(|dir| name.starts_with(dir));
         if is_source {

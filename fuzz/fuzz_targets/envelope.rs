@@ -8,7 +8,10 @@ fuzz_target!(|body: &[u8]| {
     let seen = matches!(read(body), Body::Call(_) | Body::Refused { .. });
     if let Ok(value) = serde_json::from_slice::<serde_json::Value>(body) {
         let calls = |value: &serde_json::Value| value["method"] == "tools/call";
-        let hidden = calls(&value) || value.as_array().is_some_and(|batch| batch.iter().any(calls));
+        let hidden = calls(&value)
+            || value
+                .as_array()
+                .is_some_and(|batch| batch.iter().any(calls));
         assert!(seen || !hidden);
     }
     let _ = reattach::wire::response(body);

@@ -218,16 +218,17 @@ fn pointer(text: &Spanned<String>) -> Checked<Pointer> {
 }
 
 fn fingerprint(given: raw::Fingerprint) -> Checked<FingerprintRules> {
-    let mut rules = FingerprintRules::default();
-    rules.defaults = given.defaults.map(default_rule).transpose()?;
-    rules.ignore = given.ignore.iter().map(pointer).collect::<Checked<_>>()?;
-    rules.secret = given.secret.iter().map(pointer).collect::<Checked<_>>()?;
-    rules.same = given
+    let same = given
         .same
         .iter()
-        .map(|(at, same)| Ok((pointer(at)?, *same)))
-        .collect::<Checked<_>>()?;
-    Ok(rules)
+        .map(|(at, same)| Ok((pointer(at)?, *same)));
+    Ok(FingerprintRules {
+        defaults: given.defaults.map(default_rule).transpose()?,
+        ignore: given.ignore.iter().map(pointer).collect::<Checked<_>>()?,
+        secret: given.secret.iter().map(pointer).collect::<Checked<_>>()?,
+        same: same.collect::<Checked<_>>()?,
+        command: None,
+    })
 }
 
 fn default_rule(given: Spanned<toml::Value>) -> Checked<BTreeMap<Pointer, Value>> {

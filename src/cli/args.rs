@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
+use super::contract::{self, ContractCommand};
 use super::demo::{self, AgentArgs};
 use super::journal::{self, JournalCommand};
 use super::{CliError, exit};
@@ -20,6 +21,9 @@ use crate::report::Out;
 #[command(name = "reattach", version, propagate_version = true)]
 #[expect(clippy::exhaustive_structs, reason = "the command line")]
 pub struct Args {
+    /// The contracts of tools. Default: reattach.toml, where there is one
+    #[arg(long, global = true, value_name = "FILE", env = "REATTACH_CONFIG")]
+    pub config: Option<PathBuf>,
     /// The journal's directory. Default: $XDG_STATE_HOME/reattach/journal
     #[arg(long, global = true, value_name = "DIR", env = "REATTACH_JOURNAL")]
     pub journal: Option<PathBuf>,
@@ -40,6 +44,9 @@ pub enum Command {
     /// Reads the journal: list, show, dump
     #[command(subcommand)]
     Journal(JournalCommand),
+    /// Writes, checks and explains the contracts of tools: init, check, explain, diff
+    #[command(subcommand)]
+    Contract(ContractCommand),
     /// Prints a completion script for a shell
     Completions {
         /// The shell
@@ -85,6 +92,12 @@ fn run(args: &Args) -> Result<bool, CliError> {
             out.flush()?;
             Ok(held)
         }
+        Command::Contract(command) => asynchronously(async {
+            let mut out = Out::new(args.json);
+            let held = contract::run(command, args.config.as_deref(), &mut out).await?;
+            out.flush()?;
+            Ok(held)
+        }),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(

@@ -23,6 +23,28 @@ pub enum CliError {
     /// The journal does not know this execution.
     #[error("the journal has no execution {0}; `reattach journal list` shows those it has")]
     NoExecution(crate::identity::ExecutionId),
+    /// The configuration file can't be read.
+    #[error("{} can't be read", path.display())]
+    Config {
+        /// The file.
+        path: std::path::PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The configuration file is wrong.
+    #[error(transparent)]
+    Contracts(#[from] crate::contract::FileError),
+    /// Arguments on the command line that are no JSON object.
+    #[error("--args: {0}")]
+    Arguments(String),
+    /// A server that does not answer.
+    #[error("{url} can't be asked for its tools: {why}")]
+    Server {
+        /// The server.
+        url: String,
+        /// Why.
+        why: String,
+    },
     /// No place for the journal.
     #[error(
         "no journal is named, and neither XDG_STATE_HOME nor HOME says where the default one is; use --journal"
@@ -36,8 +58,12 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Journal(error) => of_journal(error),
-            Self::Demo(_) | Self::Output(_) => exit::ENVIRONMENT,
-            Self::NoExecution(_) | Self::NoJournal => exit::USAGE,
+            Self::Demo(_) | Self::Output(_) | Self::Server { .. } => exit::ENVIRONMENT,
+            Self::NoExecution(_)
+            | Self::NoJournal
+            | Self::Config { .. }
+            | Self::Contracts(_)
+            | Self::Arguments(_) => exit::USAGE,
         }
     }
 
@@ -51,7 +77,11 @@ impl CliError {
             Self::Journal(_)
             | Self::Demo(DemoError::Machine { .. })
             | Self::NoExecution(_)
-            | Self::NoJournal => false,
+            | Self::NoJournal
+            | Self::Config { .. }
+            | Self::Contracts(_)
+            | Self::Arguments(_)
+            | Self::Server { .. } => false,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The `reattach` command: raw flags in, checked options on, an exit code out.
 
 mod args;
+pub mod contract;
 pub mod demo;
 mod error;
 pub mod exit;

@@ -74,6 +74,16 @@ impl Contracts {
     }
 }
 
+impl Contracts {
+    /// Every contract that somebody wrote, with the tool name or pattern that it is for.
+    pub fn rules(&self) -> impl Iterator<Item = (&str, &Contract)> {
+        self.0
+            .rules
+            .iter()
+            .map(|rule| (rule.tool.as_str(), &rule.contract))
+    }
+}
+
 impl Default for Contracts {
     fn default() -> Self {
         Self::builder().build()

@@ -1,6 +1,7 @@
 //! What if the answer is lost? Classes, and which tool has which contract.
 
 mod class;
+mod complete;
 #[expect(clippy::module_inception, reason = "the one idea of this folder")]
 mod contract;
 mod contracts;

@@ -24,6 +24,8 @@ pub struct Contracts(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     rules: Vec<Rule>,
+    /// Servers whose tools' annotations count.
+    trusted: Vec<Pattern>,
     default: Contract,
 }
 
@@ -47,6 +49,12 @@ impl Contracts {
     #[must_use]
     pub fn find(&self, target: &str, tool: &str) -> &Contract {
         self.written(target, tool).unwrap_or(&self.0.default)
+    }
+
+    /// Whether annotations of this server's tools count.
+    #[must_use]
+    pub fn trusts_annotations(&self, target: &str) -> bool {
+        self.0.trusted.iter().any(|server| server.matches(target))
     }
 
     /// The contract that somebody wrote for this tool; none where the default holds.
@@ -94,6 +102,7 @@ impl Default for Contracts {
 #[derive(Clone, Debug, Default)]
 pub struct ContractsBuilder {
     rules: Vec<Rule>,
+    trusted: Vec<Pattern>,
 }
 
 impl ContractsBuilder {
@@ -122,6 +131,13 @@ impl ContractsBuilder {
         })
     }
 
+    /// Lets the annotations of a server's tools count where no contract is written. `*` stands for any text.
+    #[must_use]
+    pub fn trust_annotations(mut self, server: impl Into<String>) -> Self {
+        self.trusted.push(Pattern::new(server));
+        self
+    }
+
     pub(super) fn rule(mut self, rule: Rule) -> Self {
         self.rules.push(rule);
         self
@@ -133,6 +149,7 @@ impl ContractsBuilder {
         // The strictest class: silence must never mean that a call may be repeated.
         Contracts(Arc::new(Inner {
             rules: self.rules,
+            trusted: self.trusted,
             default: Contract::of(Class::Irreversible),
         }))
     }

@@ -1,5 +1,6 @@
 //! What if the answer is lost? Classes, and which tool has which contract.
 
+mod annotations;
 mod class;
 mod complete;
 #[expect(clippy::module_inception, reason = "the one idea of this folder")]
@@ -11,6 +12,7 @@ mod pattern;
 mod pointer;
 mod rules;
 
+pub(crate) use annotations::Learned;
 pub use class::Class;
 pub use contract::{
     Channel, Contract, ContractLimits, Idempotency, OnChangedBody, Probe, Remote, Window,

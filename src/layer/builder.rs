@@ -9,7 +9,7 @@ use super::sessions::Sessions;
 use super::shared::{Running, Shared};
 use super::{Limits, Reattach};
 use crate::clock::{Clock, SystemClock};
-use crate::contract::Contracts;
+use crate::contract::{Contracts, Learned};
 use crate::identity::RunId;
 use crate::journal::{Journal, JournalError, RunStarted};
 
@@ -75,13 +75,13 @@ pub struct ReattachLayerBuilder {
 
 impl ReattachLayerBuilder {
     /// Who acts. The same after every restart, or a restarted agent does not find its own executions. Default:
-    /// `process:` and the executable's name.
+    /// `REATTACH_ACTOR`, else `process:` and the executable's name.
     pub fn actor(mut self, actor: impl Into<String>) -> Self {
         self.actor = Some(actor.into());
         self
     }
 
-    /// The run. Default: a fresh one.
+    /// The run. Default: `REATTACH_RUN_ID`, else a fresh one.
     pub fn run_id(mut self, run: RunId) -> Self {
         self.run = Some(run);
         self
@@ -110,9 +110,16 @@ impl ReattachLayerBuilder {
     /// # Errors
     /// [`JournalError`] when the run can't be recorded; nothing else was done.
     pub async fn build(self) -> Result<ReattachLayer, JournalError> {
-        let actor = self.actor.unwrap_or_else(executable);
+        let actor = self
+            .actor
+            .or_else(|| std::env::var("REATTACH_ACTOR").ok())
+            .unwrap_or_else(executable);
+        let named = std::env::var("REATTACH_RUN_ID")
+            .ok()
+            .and_then(|id| id.parse().ok());
         let run = self
             .run
+            .or(named)
             .unwrap_or_else(|| RunId::generate(self.clock.now()));
         self.journal
             .start_run(RunStarted {
@@ -130,6 +137,7 @@ impl ReattachLayerBuilder {
             limits: self.limits,
             clock: self.clock,
             sessions: Sessions::default(),
+            learned: Learned::default(),
             running: Running::default(),
         })))
     }

@@ -251,6 +251,7 @@ impl Drive {
             version: self.call.head.version,
             post: self.call.head.headers.clone(),
             target: self.call.new.target.clone(),
+            lesson: None,
         })
     }
 

@@ -22,6 +22,7 @@ mod drive;
 mod error;
 pub(crate) mod exchange;
 mod intent;
+mod lesson;
 mod limits;
 mod pump;
 mod receive;

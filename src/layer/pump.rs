@@ -10,6 +10,7 @@ use http_body::Frame;
 use super::caller::Outlet;
 use super::connection::{Connection, Next, Seen};
 use super::exchange::{Exchange, UpstreamBody};
+use super::lesson::{self, Lesson};
 use super::shared::Shared;
 use crate::entropy;
 use crate::execution::{Action, Evidence, Input, ResponseStream, verdict};
@@ -30,6 +31,8 @@ pub(super) struct Stream {
     /// The headers of the POST.
     pub(super) post: HeaderMap,
     pub(super) target: String,
+    /// What its answer teaches.
+    pub(super) lesson: Option<Lesson>,
 }
 
 /// Keeps what a side-effecting call brings. A stream of another request has none.
@@ -155,6 +158,9 @@ impl<O: Outlet> Pump<'_, O> {
         let now = self.shared.clock.moment();
         let Some(response) = wire::response(message) else {
             self.stream.machine.handle(Input::Message, now);
+            if lesson::voids(message) {
+                self.shared.learned.forget(&self.stream.target);
+            }
             self.outlet.frame(Frame::data(block.bytes().clone())).await;
             return Ok(());
         };
@@ -174,6 +180,9 @@ impl<O: Outlet> Pump<'_, O> {
                     keep(keeper, &message, &response)
                         .await
                         .map_err(|_| NotKept)?;
+                }
+                if let Some(lesson) = &self.stream.lesson {
+                    lesson.learn(self.shared, &self.stream.target, &message);
                 }
                 self.answered = true;
                 self.outlet.kept(block.bytes().clone()).await;

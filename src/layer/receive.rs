@@ -179,5 +179,6 @@ fn stream_of(call: &Call) -> Stream {
         version: call.head.version,
         post: call.head.headers.clone(),
         target: call.new.target.clone(),
+        lesson: None,
     }
 }

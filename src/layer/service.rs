@@ -18,6 +18,7 @@ use super::call::{Call, correlation};
 use super::caller::{FRAMES_IN_FLIGHT, Frames, caller};
 use super::drive::Drive;
 use super::exchange::{Exchange, Inner};
+use super::lesson::{self, Lesson};
 use super::pump::{self, End, Stream};
 use super::reply;
 use super::shared::Shared;
@@ -27,7 +28,7 @@ use crate::execution::ResponseStream;
 use crate::identity::{Action, RequestId};
 use crate::journal::NewExecution;
 use crate::wire::{
-    self, KeyPlace, MediaType, Revision, Slot, ToolCall, accepts, media_type, session, target,
+    self, Asks, KeyPlace, MediaType, Revision, Slot, ToolCall, accepts, media_type, session, target,
 };
 
 /// The middleware around an HTTP client. Made by [`ReattachLayer`](super::ReattachLayer).
@@ -104,11 +105,17 @@ where
     let (head, body) = request.into_parts();
     let limit = shared.limits.max_request_bytes;
     if !may_hold_a_call(&head, &body, limit) {
-        return pass(
-            exchange.as_mut(),
-            Request::from_parts(head, RequestBody::streamed(body)),
-        )
-        .await;
+        let (target, listens) = (target(&head.uri), head.method == Method::GET);
+        let request = Request::from_parts(head, RequestBody::streamed(body));
+        if listens && shared.contracts.trusts_annotations(&target) {
+            let response = exchange.send(request).await.map_err(LayerError::Inner)?;
+            let streams = media_type(response.headers()) == MediaType::EventStream;
+            return Ok(response.map(|body| match streams {
+                true => lesson::listen(body, shared, target),
+                false => ResponseBody::upstream(body),
+            }));
+        }
+        return pass(exchange.as_mut(), request).await;
     }
     if head.headers.contains_key(CONTENT_ENCODING) {
         let reason = "its body is compressed, so it can't be looked into; stack compression below this layer";
@@ -131,20 +138,22 @@ where
             )
             .await
         }
-        wire::Body::Request(id) => follow(shared, exchange, head, body, id).await,
+        wire::Body::Request { id, asks } => {
+            if asks == Asks::Greeting {
+                shared.learned.forget(&target(&head.uri)); // a server that is greeted anew may be another one
+            }
+            follow(shared, exchange, head, body, id, asks).await
+        }
         wire::Body::Refused { refusal, id } => Ok(reply::respond(
             reply::refused(&refusal.to_string(), id.as_ref()),
             accepts(&head.headers),
             None,
         )),
         wire::Body::Call(call) => {
-            let contract = shared
-                .contracts
-                .find(&target(&head.uri), call.tool())
-                .clone();
+            let contract = contract_of(&shared, &head, &call);
             if !contract.class.has_side_effect() {
                 let id = call.id().clone();
-                return follow(shared, exchange, head, body, id).await;
+                return follow(shared, exchange, head, body, id, Asks::Other).await;
             }
             let id = call.id().clone();
             match action(&shared, &contract, &call, &head, &body) {
@@ -187,20 +196,39 @@ async fn follow(
     head: request::Parts,
     body: Bytes,
     id: RequestId,
+    asks: Asks,
 ) -> Result<Response<ResponseBody>, LayerError> {
     let target = target(&head.uri);
     let asked_in = session(&head.headers);
+    let lesson = match asks {
+        Asks::Tools { first_page } if shared.contracts.trusts_annotations(&target) => {
+            Some(Lesson {
+                session: asked_in.clone(),
+                first_page,
+            })
+        }
+        Asks::Tools { .. } | Asks::Greeting | Asks::Other => None,
+    };
     shared
         .sessions
         .note(&target, asked_in.as_ref(), &head.headers);
     let request = Request::from_parts(head.clone(), RequestBody::whole(body).0);
     let response = exchange.send(request).await.map_err(LayerError::Inner)?;
     let revision = Revision::of(&head.headers);
-    let resumable = match revision {
-        Revision::Resumable => media_type(response.headers()) == MediaType::EventStream,
-        Revision::Stateless => false,
+    let streams = media_type(response.headers()) == MediaType::EventStream;
+    let followed = match revision {
+        Revision::Resumable => streams,
+        Revision::Stateless => streams && lesson.is_some(),
     };
-    if !resumable || !response.status().is_success() {
+    if let Some(lesson) = lesson
+        .as_ref()
+        .filter(|_| !streams && response.status().is_success())
+    {
+        return lesson::json(response, lesson, &shared, &target)
+            .await
+            .map_err(LayerError::Inner);
+    }
+    if !followed || !response.status().is_success() {
         return Ok(response.map(ResponseBody::upstream));
     }
     let (mut answer, body) = response.into_parts();
@@ -214,6 +242,7 @@ async fn follow(
         version: head.version,
         post: head.headers,
         target,
+        lesson,
     };
     let (frames, received) = mpsc::channel(FRAMES_IN_FLIGHT);
     let reader = async move {
@@ -291,6 +320,26 @@ async fn drive(
         ));
     }
     waiting.await
+}
+
+/// The contract that somebody wrote; else the class that a trusted server's annotations amount to; else the strictest.
+fn contract_of(shared: &Shared, head: &request::Parts, call: &ToolCall<'_>) -> Contract {
+    let target = target(&head.uri);
+    if let Some(written) = shared.contracts.written(&target, call.tool()) {
+        return written.clone();
+    }
+    let trusted = shared.contracts.trusts_annotations(&target);
+    let learned = trusted
+        .then(|| {
+            shared
+                .learned
+                .class(&target, session(&head.headers).as_ref(), call.tool())
+        })
+        .flatten();
+    learned.map_or_else(
+        || shared.contracts.find(&target, call.tool()).clone(),
+        Contract::of,
+    )
 }
 
 /// What a call does, and what it takes to send it. The reason when that can't be told for certain.

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use super::Limits;
 use super::sessions::Sessions;
 use crate::clock::Clock;
-use crate::contract::Contracts;
+use crate::contract::{Contracts, Learned};
 use crate::identity::RunId;
 use crate::journal::Journal;
 
@@ -22,6 +22,7 @@ pub(super) struct Shared {
     pub(super) limits: Limits,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) sessions: Sessions,
+    pub(super) learned: Learned,
     pub(super) running: Running,
 }
 

@@ -12,7 +12,12 @@ pub enum Body<'a> {
     /// A `tools/call` request.
     Call(ToolCall<'a>),
     /// Another request, which wants an answer under this id.
-    Request(RequestId),
+    Request {
+        /// Its id.
+        id: RequestId,
+        /// What it asks for, as far as the layer learns from it.
+        asks: Asks,
+    },
     /// A notification, a response, or not JSON-RPC: passes through.
     Other,
     /// It contains a `tools/call` in a form that can't be decided about safely.
@@ -22,6 +27,21 @@ pub enum Body<'a> {
         /// The id to answer under, where one can be read.
         id: Option<RequestId>,
     },
+}
+
+/// What a request without a tool call asks for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "these are all that matter here")]
+pub enum Asks {
+    /// The tools: the first page of them, or a further one.
+    Tools {
+        /// Whether it is the first.
+        first_page: bool,
+    },
+    /// To begin: `initialize`, `server/discover`.
+    Greeting,
+    /// Something else.
+    Other,
 }
 
 /// Why a body with a tool call in it is refused: two readers could see two different calls, or none could pair an answer.
@@ -110,7 +130,7 @@ pub fn read(body: &[u8]) -> Body<'_> {
                 refusal: Refusal::Encoding,
                 id,
             },
-            Some(Body::Request(_) | Body::Other) | None => Body::Other,
+            Some(Body::Request { .. } | Body::Other) | None => Body::Other,
         };
     };
     if text.trim_start_matches(WHITE).starts_with('[') {
@@ -155,7 +175,10 @@ fn single<'a>(message: &Members<'a>) -> Body<'a> {
     let id = message.find("id").map(RequestId::from_json);
     if !message.any_is("method", "tools/call") {
         return match (message.find("method"), id) {
-            (Some(_), Some(Some(id))) => Body::Request(id),
+            (Some(_), Some(Some(id))) => Body::Request {
+                id,
+                asks: asks(message),
+            },
             (Some(_), Some(None) | None) | (None, _) => Body::Other,
         };
     }
@@ -196,6 +219,19 @@ fn single<'a>(message: &Members<'a>) -> Body<'a> {
     })
 }
 
+fn asks(message: &Members<'_>) -> Asks {
+    if message.any_is("method", "tools/list") {
+        let params = message.find("params").and_then(Members::read);
+        return Asks::Tools {
+            first_page: params.and_then(|params| params.find("cursor")).is_none(),
+        };
+    }
+    let greets = ["initialize", "server/discover"]
+        .iter()
+        .any(|method| message.any_is("method", method));
+    if greets { Asks::Greeting } else { Asks::Other }
+}
+
 fn batch(text: &str) -> Body<'_> {
     let Ok(messages) = serde_json::from_str::<Vec<Members<'_>>>(text) else {
         return Body::Other;
@@ -223,7 +259,7 @@ mod tests {
     fn refusal(body: &str) -> Option<Refusal> {
         match read(body.as_bytes()) {
             Body::Refused { refusal, .. } => Some(refusal),
-            Body::Call(_) | Body::Request(_) | Body::Other => None,
+            Body::Call(_) | Body::Request { .. } | Body::Other => None,
         }
     }
 
@@ -317,7 +353,7 @@ mod tests {
         }
         assert!(matches!(
             read(br#"{"id":1,"method":"tools/list"}"#),
-            Body::Request(_)
+            Body::Request { .. }
         ));
         assert!(matches!(read(b"\xff\xfe"), Body::Other));
     }

@@ -9,7 +9,7 @@ mod splice;
 mod sse;
 
 pub use answer::{Response, response};
-pub use envelope::{Body, INTENT_META, Refusal, ToolCall, read};
+pub use envelope::{Asks, Body, INTENT_META, Refusal, ToolCall, read};
 pub use header::{
     Accepts, IDEMPOTENCY_KEY, LAST_EVENT_ID, MCP_PROTOCOL_VERSION, MCP_SESSION_ID, MediaType,
     accepts, media_type, resume_headers, retry_after, session, target,

@@ -39,6 +39,9 @@ pub(super) fn contracts(file: File) -> Checked<Contracts> {
     let mut rules = Vec::new();
     for server in file.servers.into_values() {
         let pattern = server_pattern(&server.url)?;
+        if server.trust_annotations {
+            builder = builder.trust_annotations(pattern.as_str());
+        }
         for (name, tool) in server.tools {
             rules.push(add(
                 Some(&pattern),

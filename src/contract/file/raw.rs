@@ -58,6 +58,8 @@ pub(super) struct Server {
     pub(super) url: Spanned<String>,
     pub(super) credential_ref: Option<String>,
     #[serde(default)]
+    pub(super) trust_annotations: bool,
+    #[serde(default)]
     pub(super) tools: BTreeMap<String, Spanned<Tool>>,
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::json::{JsonError, Value, parse};
+use super::json::{JsonError, Value, parse, write_string};
 
 /// How far a repeat of the same action counts as the same intent.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
@@ -68,22 +68,29 @@ impl Action {
     /// The canonical bytes: RFC 8785 over the record. Never leaves the process, holds the arguments in clear.
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
-        let credential = self
-            .credential_ref
-            .as_deref()
-            .map_or(Value::Null, Value::from);
-        Value::Object(vec![
-            // Already in canonical order.
-            ("actor".into(), self.actor.as_str().into()),
-            ("arguments".into(), self.arguments.clone()),
-            ("channel".into(), CHANNEL.into()),
-            ("credential_ref".into(), credential),
-            ("intent_scope".into(), self.intent_scope.name().into()),
-            ("method".into(), METHOD.into()),
-            ("target".into(), self.target.as_str().into()),
-            ("tool".into(), self.tool.as_str().into()),
-        ])
-        .canonical()
+        let mut out = Vec::with_capacity(1024);
+        // In canonical order; written piece by piece, since the arguments may be large.
+        let mut member = |name: &str, value: &dyn Fn(&mut Vec<u8>)| {
+            out.extend_from_slice(if out.is_empty() { b"{" } else { b"," });
+            write_string(name, &mut out);
+            out.push(b':');
+            value(&mut out);
+        };
+        member("actor", &|out| write_string(&self.actor, out));
+        member("arguments", &|out| self.arguments.write(out));
+        member("channel", &|out| write_string(CHANNEL, out));
+        member("credential_ref", &|out| match &self.credential_ref {
+            Some(name) => write_string(name, out),
+            None => out.extend_from_slice(b"null"),
+        });
+        member("intent_scope", &|out| {
+            write_string(self.intent_scope.name(), out)
+        });
+        member("method", &|out| write_string(METHOD, out));
+        member("target", &|out| write_string(&self.target, out));
+        member("tool", &|out| write_string(&self.tool, out));
+        out.push(b'}');
+        out
     }
 }
 

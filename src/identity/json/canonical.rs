@@ -21,7 +21,7 @@ impl Value {
         out
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
+    pub(in crate::identity) fn write(&self, out: &mut Vec<u8>) {
         match self {
             Self::Null => out.extend_from_slice(b"null"),
             Self::Bool(true) => out.extend_from_slice(b"true"),
@@ -55,7 +55,7 @@ impl Value {
 }
 
 /// RFC 8785, 3.2.2.2: the short escapes where there are some, `\u00xx` for other control characters, all else as it is.
-fn write_string(text: &str, out: &mut Vec<u8>) {
+pub(in crate::identity) fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let bytes = text.as_bytes();
     let mut from = 0;

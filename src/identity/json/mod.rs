@@ -9,6 +9,7 @@ mod canonical;
 mod number;
 mod parse;
 
+pub(super) use canonical::write_string;
 pub use number::Number;
 pub use parse::{JsonError, MAX_DEPTH, parse};
 

@@ -20,6 +20,9 @@ impl Number {
                 token.into()
             }));
         }
+        if let Some(canonical) = short_fraction(token, digits) {
+            return Some(Self(canonical.into()));
+        }
         let exact = Decimal::of(token)?;
         if exact.digits.is_empty() {
             return Some(Self("0".into()));
@@ -40,6 +43,17 @@ impl Number {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// A fraction of at most 15 digits that is 1 or more: a double holds it, and its shortest form is itself without the zeros at
+/// its end.
+fn short_fraction<'a>(token: &'a str, digits: &str) -> Option<&'a str> {
+    let (whole, fraction) = digits.split_once('.')?;
+    let plain = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if digits.len() > 16 || whole == "0" || !plain(whole) || !plain(fraction) {
+        return None;
+    }
+    Some(token.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// `digits` times ten to the `exponent`; no zero at either end of the digits, none at all for zero.
@@ -153,6 +167,9 @@ mod tests {
             ("0.000001", "0.000001"),
             ("9.999999999999997e-7", "9.999999999999997e-7"),
             ("1424953923781206.2", "1424953923781206.2"),
+            ("-1250.500", "-1250.5"),
+            ("100.000", "100"),
+            ("99999999999999.9", "99999999999999.9"),
         ] {
             assert_eq!(canonical(token), wanted);
         }

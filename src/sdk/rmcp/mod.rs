@@ -22,6 +22,8 @@
 mod answer;
 mod client;
 mod events;
+mod intent;
 mod request;
 
 pub use client::{TowerClient, TowerError};
+pub use intent::with_intent;

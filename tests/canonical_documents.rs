@@ -93,7 +93,7 @@ fn write(value: &Value, dice: &mut u64, out: &mut String) {
         Value::Null | Value::Bool(_) | Value::Number(_) => out.push_str(&value.to_string()),
     }
     *dice ^= 1;
-    out.push_str(if *dice % 5 == 0 { " " } else { "" });
+    out.push_str(if (*dice).is_multiple_of(5) { " " } else { "" });
 }
 
 /// Changes the `n`-th leaf.

@@ -98,6 +98,17 @@ fn read(config: Option<&Path>) -> Result<Contracts, CliError> {
     Ok(Contracts::from_toml(&path.display().to_string(), &text)?)
 }
 
+/// Origin and path of an endpoint, as contracts are found by.
+fn endpoint(url: &str) -> Result<String, CliError> {
+    let wrong = |_| CliError::Server {
+        url: url.to_owned(),
+        why: "it is no URL".into(),
+    };
+    url.parse::<http::Uri>()
+        .map(|uri| crate::wire::target(&uri))
+        .map_err(wrong)
+}
+
 async fn tools(url: &str) -> Result<Vec<Tool>, CliError> {
     let unreachable = |error: &dyn std::error::Error| CliError::Server {
         url: url.to_owned(),
@@ -116,11 +127,7 @@ async fn tools(url: &str) -> Result<Vec<Tool>, CliError> {
 }
 
 async fn init(url: &str, out: &mut Out) -> Result<(), CliError> {
-    let uri: http::Uri = url.parse().map_err(|_| CliError::Server {
-        url: url.to_owned(),
-        why: "it is no URL".into(),
-    })?;
-    let target = crate::wire::target(&uri);
+    let target = endpoint(url)?;
     out.line("# What happens, for each tool, if the caller loses the answer after dispatch. Lines with `?` are yours to answer.")?;
     out.line(&format!(
         "[servers.main]\nurl = {}\n# ? credential_ref = \"a name, never a token\"",
@@ -173,11 +180,7 @@ async fn check(
     let contracts = read(config)?;
     let checked = match url {
         Some(url) => {
-            let uri: http::Uri = url.parse().map_err(|_| CliError::Server {
-                url: url.to_owned(),
-                why: "it is no URL".into(),
-            })?;
-            let target = crate::wire::target(&uri);
+            let target = endpoint(url)?;
             let of = |tool: Tool| {
                 checked(
                     tool.name.to_string(),
@@ -291,17 +294,8 @@ fn record(
         return Err(CliError::Arguments("arguments are a JSON object".into()));
     }
     let key = FingerprintKey::new(KeyId(0), entropy::bytes());
-    let uri: http::Uri = server.parse().map_err(|_| CliError::Server {
-        url: server.to_owned(),
-        why: "it is no URL".into(),
-    })?;
-    let action = contract.action(
-        "(the actor)",
-        &crate::wire::target(&uri),
-        tool,
-        arguments,
-        &key,
-    );
+    let target = endpoint(server)?;
+    let action = contract.action("(the actor)", &target, tool, arguments, &key);
     let mut value: serde_json::Value =
         serde_json::from_slice(&action.canonical()).unwrap_or_default();
     for secret in &contract.fingerprint.secret {
@@ -319,11 +313,7 @@ fn explain(
     contracts: &Contracts,
     out: &mut Out,
 ) -> Result<(), CliError> {
-    let uri: http::Uri = server.parse().map_err(|_| CliError::Server {
-        url: server.to_owned(),
-        why: "it is no URL".into(),
-    })?;
-    let target = crate::wire::target(&uri);
+    let target = endpoint(server)?;
     let contract = contracts.find(&target, tool);
     let record = record(contract, tool, args, server)?;
     let written = contracts.written(&target, tool).is_some();
@@ -357,11 +347,8 @@ fn diff(
     let [one, other] = args else {
         return Err(CliError::Arguments("give --args twice".into()));
     };
-    let uri: http::Uri = server.parse().map_err(|_| CliError::Server {
-        url: server.to_owned(),
-        why: "it is no URL".into(),
-    })?;
-    let contract = contracts.find(&crate::wire::target(&uri), tool);
+    let target = endpoint(server)?;
+    let contract = contracts.find(&target, tool);
     // One key for both, so that equal secrets are equal.
     let key = FingerprintKey::new(KeyId(0), entropy::bytes());
     let normal = |text: &str| {

@@ -13,6 +13,7 @@
 //! A retry layer below it is outside the guarantee; [`RequestBody`] can't be cloned, so that the usual ones don't
 //! compile there. Decompression belongs below, compression of requests too: this layer has to read both bodies.
 
+mod action;
 pub(crate) mod body;
 mod builder;
 mod call;
@@ -21,6 +22,7 @@ mod connection;
 mod drive;
 mod error;
 pub(crate) mod exchange;
+mod follow;
 mod intent;
 mod lesson;
 mod limits;

@@ -6,30 +6,22 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use http::header::CONTENT_ENCODING;
 use http::{Method, Request, Response, request};
 use http_body::Body;
-use tokio::sync::mpsc;
 use tower::Service;
 use tracing::Instrument;
 
+use super::action::{action, contract_of};
 use super::body::{Cut, whole};
-use super::call::{Call, correlation};
-use super::caller::{FRAMES_IN_FLIGHT, Frames, caller};
+use super::call::Call;
+use super::caller::caller;
 use super::drive::Drive;
 use super::exchange::{Exchange, Inner};
-use super::lesson::{self, Lesson};
-use super::pump::{self, End, Stream};
-use super::reply;
+use super::follow::{follow, pass};
 use super::shared::Shared;
-use super::{BoxError, Intent, LayerError, RequestBody, ResponseBody};
-use crate::contract::{Channel, Contract};
-use crate::execution::ResponseStream;
-use crate::identity::{Action, RequestId};
-use crate::journal::NewExecution;
-use crate::wire::{
-    self, Asks, KeyPlace, MediaType, Revision, Slot, ToolCall, accepts, media_type, session, target,
-};
+use super::{BoxError, LayerError, RequestBody, ResponseBody, lesson, reply};
+use crate::wire::{self, Asks, MediaType, accepts, media_type, target};
 
 /// The middleware around an HTTP client. Made by [`ReattachLayer`](super::ReattachLayer).
 #[derive(Clone)]
@@ -180,102 +172,6 @@ fn may_hold_a_call<B: Body>(head: &request::Parts, body: &B, limit: usize) -> bo
     head.method == Method::POST && (mcp || json && body.size_hint().lower() <= limit as u64)
 }
 
-/// Lets a request through.
-async fn pass(
-    exchange: &mut dyn Exchange,
-    request: Request<RequestBody>,
-) -> Result<Response<ResponseBody>, LayerError> {
-    let response = exchange.send(request).await.map_err(LayerError::Inner)?;
-    Ok(response.map(ResponseBody::upstream))
-}
-
-/// Sends a request without a side effect, and resumes its response stream where that gets lost.
-async fn follow(
-    shared: Arc<Shared>,
-    mut exchange: Box<dyn Exchange>,
-    head: request::Parts,
-    body: Bytes,
-    id: RequestId,
-    asks: Asks,
-) -> Result<Response<ResponseBody>, LayerError> {
-    let target = target(&head.uri);
-    let asked_in = session(&head.headers);
-    let lesson = match asks {
-        Asks::Tools { first_page } if shared.contracts.trusts_annotations(&target) => {
-            Some(Lesson {
-                session: asked_in.clone(),
-                first_page,
-            })
-        }
-        Asks::Tools { .. } | Asks::Greeting | Asks::Other => None,
-    };
-    shared
-        .sessions
-        .note(&target, asked_in.as_ref(), &head.headers);
-    let request = Request::from_parts(head.clone(), RequestBody::whole(body).0);
-    let response = exchange.send(request).await.map_err(LayerError::Inner)?;
-    let revision = Revision::of(&head.headers);
-    let streams = media_type(response.headers()) == MediaType::EventStream;
-    let followed = match revision {
-        Revision::Resumable => streams,
-        Revision::Stateless => streams && lesson.is_some(),
-    };
-    if let Some(lesson) = lesson
-        .as_ref()
-        .filter(|_| !streams && response.status().is_success())
-    {
-        return lesson::json(response, lesson, &shared, &target)
-            .await
-            .map_err(LayerError::Inner);
-    }
-    if !followed || !response.status().is_success() {
-        return Ok(response.map(ResponseBody::upstream));
-    }
-    let (mut answer, body) = response.into_parts();
-    answer.headers.remove(CONTENT_LENGTH);
-    let stream = Stream {
-        machine: ResponseStream::new(revision, shared.limits.resume),
-        request: id,
-        session: session(&answer.headers).or(asked_in), // the answer to `initialize` names a new one
-        revision: None,
-        uri: head.uri,
-        version: head.version,
-        post: head.headers,
-        target,
-        lesson,
-    };
-    let (frames, received) = mpsc::channel(FRAMES_IN_FLIGHT);
-    let reader = async move {
-        let mut frames = Frames(frames);
-        match pump::read(
-            stream,
-            Some(body),
-            &shared,
-            exchange.as_mut(),
-            None,
-            &mut frames,
-        )
-        .await
-        {
-            End::TooLarge => {
-                let limit = shared.limits.max_event_bytes;
-                let _ = frames
-                    .0
-                    .send(Err(format!(
-                        "an event of the stream is larger than {limit} bytes"
-                    )
-                    .into()))
-                    .await;
-            }
-            End::Answered | End::Refused(_) | End::NotKept | End::Lost => {}
-        }
-    };
-    Ok(Response::from_parts(
-        answer,
-        ResponseBody::read_by(received, reader),
-    ))
-}
-
 /// Hands a side-effecting call to a task, and waits for what it answers.
 async fn drive(
     shared: Arc<Shared>,
@@ -320,84 +216,4 @@ async fn drive(
         ));
     }
     waiting.await
-}
-
-/// The contract that somebody wrote; else the class that a trusted server's annotations amount to; else the strictest.
-fn contract_of(shared: &Shared, head: &request::Parts, call: &ToolCall<'_>) -> Contract {
-    let target = target(&head.uri);
-    if let Some(written) = shared.contracts.written(&target, call.tool()) {
-        return written.clone();
-    }
-    let trusted = shared.contracts.trusts_annotations(&target);
-    let learned = trusted
-        .then(|| {
-            shared
-                .learned
-                .class(&target, session(&head.headers).as_ref(), call.tool())
-        })
-        .flatten();
-    learned.map_or_else(
-        || shared.contracts.find(&target, call.tool()).clone(),
-        Contract::of,
-    )
-}
-
-/// What a call does, and what it takes to send it. The reason when that can't be told for certain.
-fn action(
-    shared: &Shared,
-    contract: &Contract,
-    call: &ToolCall<'_>,
-    head: &request::Parts,
-    body: &Bytes,
-) -> Result<Call, String> {
-    let (key_header, key_place) = match contract
-        .idempotency
-        .as_ref()
-        .map(|idempotency| &idempotency.channel)
-    {
-        Some(Channel::Header(name)) => (Some(name.clone()), None),
-        Some(Channel::Argument(name)) => (None, Some(KeyPlace::Argument(name))),
-        Some(Channel::Meta(name)) => (None, Some(KeyPlace::Meta(name))),
-        None => (None, None),
-    };
-    let slot = Slot::find(body, key_place).map_err(|error| error.to_string())?;
-    let arguments = Action::arguments(call.arguments())
-        .map_err(|error| format!("its arguments are {error}"))?;
-    let key = shared.journal.fingerprint_key();
-    let action = contract.action(
-        &shared.actor,
-        &target(&head.uri),
-        call.tool(),
-        arguments,
-        key,
-    );
-    let named = head
-        .extensions
-        .get::<Intent>()
-        .map(Intent::as_str)
-        .or(call.intent());
-    let new = NewExecution {
-        fingerprint: key.fingerprint(&action.canonical()),
-        tool: action.tool,
-        class: contract.class,
-        actor: action.actor,
-        run_id: shared.run,
-        target: action.target,
-        credential_ref: action.credential_ref,
-        intent_scope: contract.scope,
-        intent: named.map(|intent| key.digest("intent", intent.as_bytes())),
-    };
-    Ok(Call {
-        body: body.clone(),
-        slot,
-        key_header,
-        continues: call.continues(),
-        accepts: accepts(&head.headers),
-        revision: Revision::of(&head.headers),
-        correlation: correlation(call.id().clone(), &head.headers),
-        window: contract.window,
-        limits: shared.limits.with(&contract.limits),
-        new,
-        head: head.clone(),
-    })
 }

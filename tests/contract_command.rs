@@ -130,6 +130,69 @@ async fn a_call_is_explained_with_its_secrets_masked() {
 }
 
 #[tokio::test]
+async fn the_fingerprint_is_the_one_that_the_journal_would_find() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("reattach.toml"), FILE).unwrap();
+    let explain = |more: &'static [&'static str]| {
+        let dir = dir.path().to_owned();
+        async move {
+            let words = [
+                &[
+                    "--journal",
+                    "journal",
+                    "contract",
+                    "explain",
+                    "pay",
+                    "--args",
+                    r#"{"amount":1}"#,
+                ][..],
+                more,
+            ]
+            .concat();
+            lines(&reattach(&dir, &words).await).remove(0)
+        }
+    };
+    let nowhere = explain(&["--actor", "process:a"]).await;
+    assert!(nowhere["fingerprint"].is_null() && nowhere["no_fingerprint_because"].is_string());
+    assert!(
+        !dir.path().join("journal").exists(),
+        "looking makes no journal"
+    );
+
+    let options = reattach::journal::JournalOptions::new(dir.path().join("journal"));
+    let journal = reattach::journal::Journal::open(options).await.unwrap();
+    let contracts = reattach::contract::Contracts::from_toml("f", FILE).unwrap();
+    let key = journal.fingerprint_key().clone();
+    let arguments = reattach::identity::json::parse(br#"{"amount":1.0}"#).unwrap();
+    let action = contracts.find("http://localhost/", "pay").action(
+        "process:a",
+        "http://localhost/",
+        "pay",
+        arguments,
+        &key,
+    );
+    let wanted = key.fingerprint(&action.canonical()).to_string();
+    let busy = explain(&["--actor", "process:a"]).await;
+    assert!(
+        busy["no_fingerprint_because"]
+            .as_str()
+            .unwrap()
+            .contains("belongs to process"),
+        "{busy}"
+    );
+    journal.close().await.unwrap();
+    drop(journal);
+    assert_eq!(
+        explain(&["--actor", "process:a"]).await["fingerprint"],
+        wanted
+    );
+    assert_ne!(
+        explain(&["--actor", "process:b"]).await["fingerprint"],
+        wanted
+    );
+}
+
+#[tokio::test]
 async fn a_difference_is_told_by_names_and_never_by_values() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("reattach.toml"), FILE).unwrap();

@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
-use reattach::contract::{Channel, Class, Contract, Contracts, FingerprintRules, Pointer};
+use reattach::contract::{
+    Channel, Class, Contract, Contracts, FingerprintRules, OnOpenMatch, Pointer, Session404,
+};
 use reattach::identity::RunId;
 use reattach::journal::Journal;
 use reattach::layer::{Intent, ReattachLayer};
@@ -342,4 +344,52 @@ async fn the_contracts_channel_is_filled_on_every_dispatch_with_the_same_value()
             .is_none(),
         "only where the contract says so"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repeat_of_an_open_execution_may_be_told_so_at_once() {
+    let contract = Contract::of(Class::Irreversible).with_on_open_match(OnOpenMatch::Refuse);
+    let agent = agent(Server::new(|_| std::future::pending()), contract).await;
+    let first = tokio::spawn({
+        let agent = agent.clone();
+        async move {
+            agent
+                .call(1, "act", json!({}))
+                .await
+                .map_err(support::BoxErrorText::from)
+        }
+    });
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    let started = tokio::time::Instant::now();
+    let answer = agent.call(2, "act", json!({})).await.unwrap();
+    assert!(text_of(&answer).starts_with("STILL RUNNING"), "{answer}");
+    assert!(
+        started.elapsed() < std::time::Duration::from_secs(1),
+        "at once"
+    );
+    assert_eq!(agent.server.posts(), 1);
+    first.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_a_session_can_die_while_a_tool_runs_a_404_proves_nothing() {
+    for (session_404, unknown) in [(Session404::Rejected, false), (Session404::Unknown, true)] {
+        let server = Server::new(|seen| async move {
+            Ok(if seen.n == 0 {
+                support::respond(404, "", support::full(""))
+            } else {
+                json_answer(&result(&seen.id(), "done"))
+            })
+        });
+        let agent = agent(
+            server,
+            Contract::of(Class::Irreversible).with_session_404(session_404),
+        )
+        .await;
+        let (status, text) = agent.post(&call(1, "act", json!({}))).await.unwrap();
+        assert_eq!(status.as_u16(), if unknown { 200 } else { 404 });
+        let again = agent.call(2, "act", json!({})).await.unwrap();
+        assert_eq!(is_unknown(&again), unknown, "{text}");
+        assert_eq!(agent.server.posts(), if unknown { 1 } else { 2 });
+    }
 }

@@ -27,6 +27,9 @@ pub struct Args {
     /// The journal's directory. Default: $XDG_STATE_HOME/reattach/journal
     #[arg(long, global = true, value_name = "DIR", env = "REATTACH_JOURNAL")]
     pub journal: Option<PathBuf>,
+    /// Who acts, as the agent names itself: it is part of every fingerprint
+    #[arg(long, global = true, value_name = "ACTOR", env = "REATTACH_ACTOR")]
+    pub actor: Option<String>,
     /// Write JSON, one object per line, also on a terminal
     #[arg(long, global = true)]
     pub json: bool,
@@ -94,7 +97,13 @@ fn run(args: &Args) -> Result<bool, CliError> {
         }
         Command::Contract(command) => asynchronously(async {
             let mut out = Out::new(args.json);
-            let held = contract::run(command, args.config.as_deref(), &mut out).await?;
+            let journal = args.journal.clone().or_else(default_journal);
+            let setting = contract::Setting {
+                config: args.config.as_deref(),
+                journal: journal.as_deref(),
+                actor: args.actor.as_deref(),
+            };
+            let held = contract::run(command, &setting, &mut out).await?;
             out.flush()?;
             Ok(held)
         }),

@@ -14,7 +14,8 @@ use super::CliError;
 use crate::contract::{Contract, Contracts};
 use crate::entropy;
 use crate::identity::json::{self, Value};
-use crate::identity::{FingerprintKey, KeyId};
+use crate::identity::{Fingerprint, FingerprintKey, KeyId};
+use crate::journal::{Journal, JournalOptions};
 use crate::report::{self, Form, Out};
 use crate::sdk::rmcp::TowerClient;
 
@@ -61,22 +62,36 @@ pub enum ContractCommand {
     },
 }
 
+/// Where the command finds things.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "plain data")]
+pub struct Setting<'a> {
+    /// The configuration file.
+    pub config: Option<&'a Path>,
+    /// The journal's directory, which holds what the fingerprint's key is made from.
+    pub journal: Option<&'a Path>,
+    /// Who acts.
+    pub actor: Option<&'a str>,
+}
+
 /// Carries the command out. Whether the check that was asked for holds.
 ///
 /// # Errors
 /// [`CliError`]
 pub async fn run(
     command: &ContractCommand,
-    config: Option<&Path>,
+    setting: &Setting<'_>,
     out: &mut Out,
 ) -> Result<bool, CliError> {
+    let config = setting.config;
     match command {
         ContractCommand::Init { url } => init(url, out).await.map(|()| true),
         ContractCommand::Check { url, junit } => {
             check(url.as_deref(), junit.as_deref(), config, out).await
         }
         ContractCommand::Explain { tool, args, server } => {
-            explain(tool, args, server, &read(config)?, out).map(|()| true)
+            let fingerprint = fingerprint(tool, args, server, &read(config)?, setting).await?;
+            explain(tool, args, server, &read(config)?, &fingerprint, out).map(|()| true)
         }
         ContractCommand::Diff { tool, args, server } => {
             diff(tool, args, server, &read(config)?, out)
@@ -306,11 +321,40 @@ fn record(
     Ok(value)
 }
 
+/// The fingerprint of the call in the journal that is there; the reason where there is none.
+async fn fingerprint(
+    tool: &str,
+    args: &str,
+    server: &str,
+    contracts: &Contracts,
+    setting: &Setting<'_>,
+) -> Result<Result<Fingerprint, String>, CliError> {
+    let arguments =
+        json::parse(args.as_bytes()).map_err(|error| CliError::Arguments(error.to_string()))?;
+    let target = endpoint(server)?;
+    let Some(actor) = setting.actor else {
+        return Ok(Err("say who acts, with --actor".into()));
+    };
+    let Some(dir) = setting.journal.filter(|dir| dir.is_dir()) else {
+        return Ok(Err("there is no journal yet, and its key makes it".into()));
+    };
+    let journal = match Journal::open(JournalOptions::new(dir)).await {
+        Ok(journal) => journal,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let key = journal.fingerprint_key();
+    let action = contracts
+        .find(&target, tool)
+        .action(actor, &target, tool, arguments, key);
+    Ok(Ok(key.fingerprint(&action.canonical())))
+}
+
 fn explain(
     tool: &str,
     args: &str,
     server: &str,
     contracts: &Contracts,
+    fingerprint: &Result<Fingerprint, String>,
     out: &mut Out,
 ) -> Result<(), CliError> {
     let target = endpoint(server)?;
@@ -321,6 +365,7 @@ fn explain(
         Form::Json => out.json(&serde_json::json!({
             "type": "explanation", "tool": tool, "class": contract.class, "has_contract": written,
             "scope": contract.scope.name(), "record": record,
+            "fingerprint": fingerprint.as_ref().ok(), "no_fingerprint_because": fingerprint.as_ref().err(),
             "faults": contract.faults().iter().map(|(fault, then)| serde_json::json!({ "fault": fault, "then": then })).collect::<Vec<_>>(),
             "unanswered": contract.unanswered().iter().map(|(key, _)| key).collect::<Vec<_>>(),
         }))?,
@@ -328,6 +373,10 @@ fn explain(
             let why = if written { "" } else { " (it has no contract)" };
             out.line(&format!("class        {}{why}\nscope        {}", contract.class, contract.scope.name()))?;
             out.line(&format!("\nwhat enters the fingerprint\n{}", serde_json::to_string_pretty(&record).unwrap_or_default()))?;
+            match fingerprint {
+                Ok(fingerprint) => out.line(&format!("\nfingerprint  {fingerprint}"))?,
+                Err(reason) => out.line(&format!("\nfingerprint  not known: {reason}"))?,
+            }
             out.line("\nwhat happens when")?;
             for (fault, then) in contract.faults() {
                 out.line(&format!("  {fault}\n      {then}"))?;

@@ -28,8 +28,38 @@ pub struct Contract {
     pub probe: Option<Probe>,
     /// Where the arguments say on which host, as whom and where a remote command runs.
     pub remote: Option<Remote>,
+    /// What a repeat meets while an equal execution is open.
+    pub on_open_match: OnOpenMatch,
+    /// What a 404 to a call with a session proves.
+    pub session_404: Session404,
     /// How long the layer works at a lost answer; `None`: the layer's own limits.
     pub limits: ContractLimits,
+}
+
+/// What a repeat meets while an equal execution is open.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "config", derive(serde::Deserialize))]
+#[cfg_attr(feature = "config", serde(rename_all = "snake_case"))]
+#[expect(clippy::exhaustive_enums, reason = "each is decided")]
+pub enum OnOpenMatch {
+    /// It attaches, or looks for the lost result.
+    #[default]
+    Attach,
+    /// It is told at once that the execution is open.
+    Refuse,
+}
+
+/// What a 404 to a call with a session proves.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "config", derive(serde::Deserialize))]
+#[cfg_attr(feature = "config", serde(rename_all = "snake_case"))]
+#[expect(clippy::exhaustive_enums, reason = "each is decided")]
+pub enum Session404 {
+    /// That the call was not run: the session was gone before it came.
+    #[default]
+    Rejected,
+    /// Nothing: on this target a session can die while a tool runs.
+    Unknown,
 }
 
 /// How long an earlier execution is found again.
@@ -156,6 +186,8 @@ impl Contract {
             idempotency: None,
             probe: None,
             remote: None,
+            on_open_match: OnOpenMatch::Attach,
+            session_404: Session404::Rejected,
             limits: ContractLimits {
                 resume: None,
                 detached: None,
@@ -215,6 +247,20 @@ impl Contract {
     #[must_use]
     pub const fn with_window(mut self, window: Window) -> Self {
         self.window = window;
+        self
+    }
+
+    /// The same contract with another answer to a repeat of an open execution.
+    #[must_use]
+    pub const fn with_on_open_match(mut self, on_open_match: OnOpenMatch) -> Self {
+        self.on_open_match = on_open_match;
+        self
+    }
+
+    /// The same contract for a target where a session can die while a tool runs, or not.
+    #[must_use]
+    pub const fn with_session_404(mut self, session_404: Session404) -> Self {
+        self.session_404 = session_404;
         self
     }
 

@@ -15,7 +15,8 @@ mod rules;
 pub(crate) use annotations::Learned;
 pub use class::Class;
 pub use contract::{
-    Channel, Contract, ContractLimits, Idempotency, OnChangedBody, Probe, Remote, Window,
+    Channel, Contract, ContractLimits, Idempotency, OnChangedBody, OnOpenMatch, Probe, Remote,
+    Session404, Window,
 };
 pub use contracts::{Contracts, ContractsBuilder};
 #[cfg(feature = "config")]

@@ -1,7 +1,7 @@
 //! The decision about a call that may repeat an earlier one: the one place where the rule is written.
 
 use crate::clock::Timestamp;
-use crate::contract::{Class, Window};
+use crate::contract::{Class, OnOpenMatch, Window};
 use crate::execution::{Permit, State, Verdict};
 use crate::identity::{ExecutionId, IntentScope, RunId};
 
@@ -51,6 +51,8 @@ pub struct Incoming<'a> {
     pub continues: bool,
     /// How long an earlier execution is found again.
     pub window: Window,
+    /// What a repeat meets while an equal execution is open.
+    pub on_open_match: OnOpenMatch,
 }
 
 /// What to do with a call.
@@ -69,6 +71,8 @@ pub enum Decision {
     Start(ExecutionId),
     /// Send once more under the same execution, by this permit.
     Continue(ExecutionId, Permit),
+    /// Say at once that it is open: neither wait nor look.
+    Refuse(ExecutionId),
     /// Answer with the same denial.
     Deny(ExecutionId),
 }
@@ -84,6 +88,7 @@ impl Decision {
             Self::Recover(_) => "recover",
             Self::Start(_) => "start",
             Self::Continue(..) => "continue",
+            Self::Refuse(_) => "refuse",
             Self::Deny(_) => "deny",
         }
     }
@@ -99,6 +104,12 @@ pub fn decide(call: &Incoming<'_>, priors: &Priors, now: Timestamp) -> Decision 
         return Decision::Accept;
     };
     let id = prior.execution;
+    match (call.on_open_match, prior.state) {
+        (OnOpenMatch::Refuse, State::Dispatched | State::Working | State::OutcomeUnknown) => {
+            return Decision::Refuse(id);
+        }
+        (OnOpenMatch::Refuse | OnOpenMatch::Attach, _) => {}
+    }
     match prior.state {
         State::Accepted | State::Authorized if prior.owned => Decision::Attach(id),
         State::Accepted | State::Authorized => Decision::Start(id),
@@ -217,6 +228,7 @@ mod tests {
             intent: None,
             continues: false,
             window: contract.window,
+            on_open_match: contract.on_open_match,
         }
     }
 
@@ -329,6 +341,29 @@ mod tests {
         assert_eq!(with(Some("b")), Decision::Accept);
         assert_eq!(with(Some("a")), Decision::Recover(id(1)));
         assert_eq!(with(None), Decision::Recover(id(1)));
+    }
+
+    #[test]
+    fn a_contract_may_have_repeats_told_at_once_that_the_execution_is_open() {
+        let call = Incoming {
+            on_open_match: OnOpenMatch::Refuse,
+            ..call()
+        };
+        for state in State::ALL {
+            let priors = Priors {
+                version: 1,
+                executions: vec![Prior {
+                    owned: true,
+                    ..prior(state)
+                }],
+            };
+            let refused = decide(&call, &priors, at(60)) == Decision::Refuse(id(1));
+            let open = matches!(
+                state,
+                State::Dispatched | State::Working | State::OutcomeUnknown
+            );
+            assert_eq!(refused, open, "{state}");
+        }
     }
 
     #[test]

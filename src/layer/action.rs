@@ -85,6 +85,8 @@ pub(super) fn action(
         revision: Revision::of(&head.headers),
         correlation: correlation(call.id().clone(), &head.headers),
         window: contract.window,
+        on_open_match: contract.on_open_match,
+        session_404: contract.session_404,
         limits: shared.limits.with(&contract.limits),
         new,
         head: head.clone(),

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, request};
 
 use super::request_body::FirstPoll;
 use super::{Limits, RequestBody};
-use crate::contract::Window;
+use crate::contract::{OnOpenMatch, Session404, Window};
 use crate::execution::Incoming;
 use crate::identity::{Correlation, ExecutionId, RequestId};
 use crate::journal::NewExecution;
@@ -23,6 +23,8 @@ pub(super) struct Call {
     pub(super) revision: Revision,
     pub(super) correlation: Correlation,
     pub(super) window: Window,
+    pub(super) on_open_match: OnOpenMatch,
+    pub(super) session_404: Session404,
     pub(super) limits: Limits,
     /// The header that carries the execution id, where the contract says that the target honours it.
     pub(super) key_header: Option<HeaderName>,
@@ -41,6 +43,7 @@ impl Call {
             intent: self.new.intent.as_deref(),
             continues: self.continues,
             window: self.window,
+            on_open_match: self.on_open_match,
         }
     }
 

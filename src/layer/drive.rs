@@ -51,6 +51,7 @@ impl Drive {
                 Decision::Recover(execution) => self.recover(execution).await,
                 Decision::Start(execution) => self.go_on(execution, None).await,
                 Decision::Continue(execution, permit) => self.go_on(execution, Some(permit)).await,
+                Decision::Refuse(execution) => self.still_open(execution).await,
                 Decision::Deny(execution) => {
                     let message = reply::denied(execution, self.call.id());
                     self.caller
@@ -298,6 +299,19 @@ impl Drive {
                 }
             }
         }
+    }
+
+    /// Says at once where an open execution stands.
+    async fn still_open(&mut self, execution: ExecutionId) -> Step {
+        self.reattached(execution);
+        let record = self.record(execution);
+        let state = record
+            .as_ref()
+            .map_or(State::Dispatched, |record| record.state);
+        let reason = record.and_then(|record| record.reason);
+        let reason =
+            reason.unwrap_or_else(|| "another call of the same action is waiting for it".into());
+        self.answer_open(execution, state, &reason).await
     }
 
     /// Delivers what is kept, under this request's id.

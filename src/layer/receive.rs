@@ -15,6 +15,7 @@ use super::pump::{self, End, Keeper, Stream};
 use super::response_body::Delivery;
 use super::shared::Shared;
 use super::{BoxError, ResponseBody};
+use crate::contract::Session404;
 use crate::execution::{Evidence, ResponseStream, Verdict, verdict};
 use crate::journal::Lease;
 use crate::wire::{self, MediaType, media_type, retry_after};
@@ -100,11 +101,11 @@ async fn receive(
         };
     }
     let retry_after = retry_after(&head.headers, shared.clock.now());
-    let by_status = verdict::of_status(
-        head.status,
-        call.correlation.session().is_some(),
-        retry_after.is_some(),
-    );
+    let session_proves = match call.session_404 {
+        Session404::Rejected => call.correlation.session().is_some(),
+        Session404::Unknown => false,
+    };
+    let by_status = verdict::of_status(head.status, session_proves, retry_after.is_some());
     if by_status.verdict() == Verdict::Rejected {
         let retry_after = retry_after.filter(|_| head.status == StatusCode::TOO_MANY_REQUESTS);
         let response = Some(Box::new(Response::from_parts(

@@ -9,12 +9,13 @@ use toml::Spanned;
 
 use super::error::Wrong;
 use super::raw;
-use super::raw::{ClassDefaults, Defaults, File, Length, Tool};
+use super::raw::{ClassDefaults, Defaults, File, Length, OnClosedMatch, Tool};
 use crate::contract::contracts::Rule;
 use crate::contract::{
     Channel, Class, Contract, ContractLimits, Contracts, FingerprintRules, Idempotency,
     OnChangedBody, ParsePointerError, Pattern, Pointer, Probe, Remote,
 };
+use crate::identity::IntentScope;
 use crate::identity::json::{self, Value};
 
 type Checked<T> = Result<T, Wrong>;
@@ -113,6 +114,11 @@ fn contract(
         )?;
     }
     contract.scope = tool.scope.unwrap_or(contract.scope);
+    if let Some(closed) = tool.on_closed_match {
+        contract.scope = closed_match(&closed, tool.scope, contract.scope)?;
+    }
+    contract.on_open_match = tool.on_open_match;
+    contract.session_404 = tool.session_404;
     times(
         &mut contract,
         tool.window.as_ref(),
@@ -167,6 +173,25 @@ fn contract(
         attach_wait: tool.limits.attach_wait.map(length).transpose()?,
     };
     Ok(contract)
+}
+
+/// To replay what is over is what the scope `durable` means.
+fn closed_match(
+    closed: &Spanned<OnClosedMatch>,
+    given: Option<IntentScope>,
+    scope: IntentScope,
+) -> Checked<IntentScope> {
+    match (closed.get_ref(), given, scope) {
+        (OnClosedMatch::Replay, None | Some(IntentScope::Durable), _) => Ok(IntentScope::Durable),
+        (OnClosedMatch::New, _, IntentScope::Run | IntentScope::Actor) => Ok(scope),
+        (OnClosedMatch::Replay, Some(_), _) | (OnClosedMatch::New, _, IntentScope::Durable) => {
+            let what = "`on_closed_match = \"replay\"` and the scope `durable` mean the same, and this tool says both and neither";
+            Err(Wrong {
+                at: closed.span(),
+                what: what.into(),
+            })
+        }
+    }
 }
 
 fn times(

@@ -182,6 +182,10 @@ mod tests {
                 &["reattach.toml:3:13", "retention", "window"],
             ),
             (
+                "[tools.t]\nclass = \"irreversible\"\nscope = \"run\"\non_closed_match = \"replay\"",
+                &["reattach.toml:4:19", "durable"],
+            ),
+            (
                 "[tools.run]\nclass = \"remote_command\"",
                 &["reattach.toml:1", "target"],
             ),

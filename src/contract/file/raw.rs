@@ -7,7 +7,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
-use crate::contract::{Class, OnChangedBody, Same};
+use crate::contract::{Class, OnChangedBody, OnOpenMatch, Same, Session404};
 use crate::identity::IntentScope;
 
 #[derive(Deserialize)]
@@ -78,7 +78,20 @@ pub(super) struct Tool {
     pub(super) probe: Option<Spanned<Probe>>,
     pub(super) target: Option<Spanned<Target>>,
     #[serde(default)]
+    pub(super) on_open_match: OnOpenMatch,
+    pub(super) on_closed_match: Option<Spanned<OnClosedMatch>>,
+    #[serde(default)]
+    pub(super) session_404: Session404,
+    #[serde(default)]
     pub(super) limits: Limits,
+}
+
+/// What a repeat meets when an equal execution is over: the same as the scope says, in other words.
+#[derive(Clone, Copy, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum OnClosedMatch {
+    New,
+    Replay,
 }
 
 #[derive(Default, Deserialize)]

@@ -215,7 +215,12 @@ impl Contract {
         {
             members.retain(|(member, _)| member != name);
         }
+        let remote = self
+            .remote
+            .as_ref()
+            .and_then(|remote| remote.acts_on(&arguments));
         Action {
+            remote,
             actor: actor.to_owned(),
             tool: tool.to_owned(),
             target: server.to_owned(),
@@ -279,6 +284,21 @@ impl Contract {
     }
 }
 
+impl Remote {
+    /// What the command acts on. `None` where the arguments name no host: then the server is all that is known.
+    fn acts_on(&self, arguments: &Value) -> Option<Value> {
+        let part =
+            |pointer: Option<&Pointer>| pointer.and_then(|pointer| pointer.get(arguments)).cloned();
+        let host = part(Some(&self.host))?;
+        let (account, directory) = (part(self.account.as_ref()), part(self.directory.as_ref()));
+        Some(Value::object([
+            ("host".to_owned(), host),
+            ("account".to_owned(), account.unwrap_or(Value::Null)),
+            ("directory".to_owned(), directory.unwrap_or(Value::Null)),
+        ]))
+    }
+}
+
 impl Window {
     const fn minutes(minutes: u64) -> Self {
         let length = Duration::from_secs(minutes * 60);
@@ -296,3 +316,57 @@ impl Window {
 }
 
 const RETENTION: Duration = Duration::from_secs(90 * 24 * 3600);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::json::parse;
+    use crate::identity::{Fingerprint, KeyId};
+
+    fn fingerprint(server: &str, arguments: &str) -> Fingerprint {
+        let at = |text: &str| text.parse::<Pointer>().unwrap();
+        let mut contract = Contract::of(Class::RemoteCommand);
+        contract.fingerprint.command = Some(at("/command"));
+        contract.remote = Some(Remote {
+            host: at("/host_key"),
+            account: Some(at("/user")),
+            command: at("/command"),
+            directory: None,
+            marker: None,
+        });
+        let key = FingerprintKey::new(KeyId(1), [7; 32]);
+        let arguments = parse(arguments.as_bytes()).unwrap();
+        key.fingerprint(
+            &contract
+                .action("process:a", server, "run", arguments, &key)
+                .canonical(),
+        )
+    }
+
+    #[test]
+    fn a_remote_command_is_known_by_its_host_and_not_by_the_server_that_passes_it_on() {
+        let migrate = r#"{"host_key":"SHA256:a","user":"deploy","command":"migrate  --all"}"#;
+        let one = fingerprint("https://one.example/mcp", migrate);
+        assert_eq!(one, fingerprint("https://two.example/mcp", migrate));
+        assert_eq!(
+            one,
+            fingerprint("https://one.example/mcp", &migrate.replace("  ", " "))
+        );
+        for (from, to) in [
+            ("SHA256:a", "SHA256:b"),
+            ("deploy", "root"),
+            ("--all", "--one"),
+        ] {
+            assert_ne!(
+                one,
+                fingerprint("https://one.example/mcp", &migrate.replace(from, to)),
+                "{to}"
+            );
+        }
+        let nameless = |server| fingerprint(server, r#"{"command":"migrate"}"#);
+        assert_ne!(
+            nameless("https://one.example/mcp"),
+            nameless("https://two.example/mcp")
+        );
+    }
+}

@@ -48,6 +48,8 @@ pub struct Action {
     pub tool: String,
     /// Server origin and path.
     pub target: String,
+    /// What a remote command acts on (host identity, account, directory), in place of the server that passes it on.
+    pub remote: Option<Value>,
     /// The name of the credential, from the configuration; never derived from a token.
     pub credential_ref: Option<String>,
     /// The arguments; absent ones are an empty object.
@@ -87,7 +89,10 @@ impl Action {
             write_string(self.intent_scope.name(), out)
         });
         member("method", &|out| write_string(METHOD, out));
-        member("target", &|out| write_string(&self.target, out));
+        member("target", &|out| match &self.remote {
+            Some(remote) => remote.write(out),
+            None => write_string(&self.target, out),
+        });
         member("tool", &|out| write_string(&self.tool, out));
         out.push(b'}');
         out
@@ -107,6 +112,7 @@ mod tests {
             actor: "process:agent".into(),
             tool: "pay".into(),
             target: "https://bank.example/mcp".into(),
+            remote: None,
             credential_ref: None,
             arguments: Action::arguments(Some(arguments.as_bytes())).unwrap(),
             intent_scope: IntentScope::Actor,

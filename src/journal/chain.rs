@@ -61,6 +61,8 @@ impl serde::Serialize for Digest {
 /// The end of the chain: what the next entry follows.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Tip {
+    /// The number of the next frame.
+    pub(super) frame: u64,
     /// The number of the next entry.
     pub(super) next: u64,
     /// The hash it follows.
@@ -71,6 +73,7 @@ impl Tip {
     /// The tip of a journal without entries.
     pub(super) fn genesis(journal: &[u8; 16]) -> Self {
         Self {
+            frame: 1,
             next: 1,
             last: Digest::genesis(journal),
         }

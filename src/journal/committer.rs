@@ -99,14 +99,17 @@ impl Queue {
         self.changed.notify_one();
     }
 
+    /// How many batches wait.
+    fn len(&self) -> usize {
+        self.lock().batches.len()
+    }
+
     /// Waits for the next group; none when the journal is closed and nothing is left.
     ///
-    /// `returning` writers were just answered, and most of them come back at once with their next entry. Without giving
-    /// them a moment, they and those who wait already would take turns, each time with half a group.
-    fn next(&self, returning: usize) -> Option<Vec<Batch>> {
-        let waiting = self.lock();
-        let expected = waiting.batches.len() + returning;
-        let waiting = self.sleep(waiting, Awaits::Anything, Duration::MAX);
+    /// Whoever was just answered mostly comes back at once with the next entry. Without giving them a moment, they and
+    /// those who wait already would take turns, each time with half of the group that is `expected`.
+    fn next(&self, expected: usize) -> Option<Vec<Batch>> {
+        let waiting = self.sleep(self.lock(), Awaits::Anything, Duration::MAX);
         let waiting = self.sleep(waiting, Awaits::Awaited, LINGER);
         let mut waiting = self.sleep(waiting, Awaits::Batches(expected), GATHER);
         waiting.is_awaited = false;
@@ -181,10 +184,10 @@ pub(super) struct Committer {
 impl Committer {
     /// Works until the journal is closed or fails.
     pub(super) fn run(mut self) {
-        let mut returning = 0;
-        while let Some(mut group) = self.queue.next(returning) {
+        let mut expected = 0;
+        while let Some(mut group) = self.queue.next(expected) {
             match self.commit(&mut group) {
-                Ok(()) => returning = self.acknowledge(group),
+                Ok(()) => expected = self.acknowledge(group),
                 Err(error) => {
                     tracing::error!(%error, "the journal failed; nothing more is acknowledged until it is opened again");
                     self.refuse(group, &error);
@@ -210,7 +213,7 @@ impl Committer {
         self.store.commit(&writes)
     }
 
-    /// Tells the index and whoever waits; returns how many did.
+    /// Tells the index and whoever waits; returns how many batches to expect now.
     fn acknowledge(&self, group: Vec<Batch>) -> usize {
         {
             let mut index = self.index();
@@ -221,11 +224,13 @@ impl Committer {
                 }
             }
         }
+        let waiting = self.queue.len(); // asked before anybody is woken, so that nobody is counted twice
         let waiters = group.into_iter().filter_map(|batch| batch.waiter);
         // Who stopped waiting does not want to know.
-        waiters
+        let answered = waiters
             .filter_map(|waiter| waiter.send(Ok(())).ok())
-            .count()
+            .count();
+        waiting + answered
     }
 
     fn refuse(&self, group: Vec<Batch>, error: &StoreError) {

@@ -44,7 +44,7 @@ pub(super) fn unpack(
         entry: tip.next,
         what,
     };
-    if key != tip.next.to_be_bytes() {
+    if key != tip.frame.to_be_bytes() {
         return Err(fail("its frame is missing"));
     }
     let (magic, rest) = frame
@@ -64,21 +64,19 @@ pub(super) fn unpack(
     }
     for _ in 0..u32::from_be_bytes(*count) {
         let (entry, behind) = Entry::read(rest, tip.next, &tip.last)?;
-        *tip = Tip {
-            next: tip.next + 1,
-            last: entry.hash,
-        };
+        tip.next += 1;
+        tip.last = entry.hash;
         rest = behind;
         visit(entry)?;
     }
-    if rest.is_empty() {
-        Ok(())
-    } else {
-        Err(JournalError::Unreadable {
+    if !rest.is_empty() {
+        return Err(JournalError::Unreadable {
             entry: tip.next,
             what: "its frame is too long",
-        })
+        });
     }
+    tip.frame += 1;
+    Ok(())
 }
 
 struct Packer<'a> {
@@ -88,7 +86,6 @@ struct Packer<'a> {
 }
 
 struct Open {
-    first: u64,
     count: u32,
     bytes: Vec<u8>,
 }
@@ -112,24 +109,19 @@ impl Packer<'_> {
             bytes.extend_from_slice(MAGIC);
             bytes.extend_from_slice(&[0; 4]);
             bytes.extend_from_slice(tip.last.as_bytes());
-            Open {
-                first: tip.next,
-                count: 0,
-                bytes,
-            }
+            Open { count: 0, bytes }
         });
         let hash = draft.write(tip.next, &tip.last, &mut open.bytes);
         open.count += 1;
-        *tip = Tip {
-            next: tip.next + 1,
-            last: hash,
-        };
+        tip.next += 1;
+        tip.last = hash;
     }
 
     fn close(&mut self) {
         if let Some(mut open) = self.open.take() {
             open.bytes[4..8].copy_from_slice(&open.count.to_be_bytes());
-            let key = open.first.to_be_bytes().to_vec();
+            let key = self.tip.frame.to_be_bytes().to_vec();
+            self.tip.frame += 1;
             self.frames.push(Write::Put {
                 space: Space::Frames,
                 key,

@@ -25,7 +25,7 @@ pub use sled::{SledOptions, SledStore};
 pub enum Space {
     /// What the journal says of itself.
     Meta,
-    /// Frames of entries, by the sequence of their first entry.
+    /// Frames of entries, by their numbers (8 bytes, big-endian), which are consecutive.
     Frames,
     /// Wrapped data keys of results, by result id.
     ResultKeys,
@@ -43,7 +43,7 @@ pub enum Write {
         space: Space,
         /// Under which key.
         key: Vec<u8>,
-        /// What: at most [`MAX_VALUE_BYTES`].
+        /// What: at least a byte, at most [`MAX_VALUE_BYTES`].
         value: Vec<u8>,
     },
     /// Takes a value away.

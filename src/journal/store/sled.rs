@@ -7,12 +7,18 @@
 //! 2. sled never syncs its `conf` file and its directories. They are synced once, after creation, before the first value.
 //! 3. A page that outgrows a segment goes to a file under `blobs/` that sled never syncs. Segments are 8 MiB and a page
 //!    holds at most 17 values of 64 KiB, so none does. A `blobs/` that is not empty is an error.
+//!
+//! And one trick makes it fast. A leaf of sled splits when it holds 17 values, and each split writes all 17 again: three
+//! bytes on disk for each byte of a frame. So the keys of frames to come are put in ahead of time, with empty values.
+//! Leaves split while they are empty, and a frame that takes its place in one is written once. To whoever reads, an empty
+//! value is no value.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::super::frame::MAGIC as FRAME_MAGIC;
@@ -42,6 +48,8 @@ pub struct SledStore {
     /// The file that `db` writes, by a descriptor of our own.
     log: File,
     head: Head,
+    /// The newest place that was made for a frame.
+    last_place: AtomicU64,
     dir: PathBuf,
 }
 
@@ -80,11 +88,15 @@ impl SledStore {
         let trees: [::sled::Tree; 4] = trees
             .try_into()
             .expect("one tree was opened for each space");
+        let newest = guarded(dir, || trees[FRAMES].last())?;
+        let last_place = newest.and_then(|(key, _)| frame_key(&key)).unwrap_or(0);
+        let last_place = AtomicU64::new(last_place);
         let store = Self {
             db,
             trees,
             log,
             head,
+            last_place,
             dir: dir.to_owned(),
         };
         store.check_head(noted)?;
@@ -139,14 +151,36 @@ impl SledStore {
     }
 
     fn newest_frame(&self) -> Result<Option<u64>, StoreError> {
-        let newest = guarded(&self.dir, || self.tree(Space::Frames).last())?;
-        Ok(newest.and_then(|(key, _)| frame_key(&key)))
+        let mut places = self.tree(Space::Frames).iter().rev();
+        while let Some((key, value)) = guarded(&self.dir, || places.next().transpose())? {
+            if !value.is_empty() {
+                return Ok(frame_key(&key));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Makes places ahead of the frame that is about to be put in.
+    fn make_places(&self, frame: u64) -> Result<(), StoreError> {
+        // Only one thread commits, so the order of its own loads and stores is enough.
+        let last = self.last_place.load(Ordering::Relaxed);
+        if frame.saturating_add(FEWEST_PLACES_AHEAD) <= last {
+            return Ok(());
+        }
+        let until = frame.saturating_add(MOST_PLACES_AHEAD);
+        for place in last.max(frame) + 1..=until {
+            guarded(&self.dir, || {
+                self.tree(Space::Frames).insert(place.to_be_bytes(), &[])
+            })?;
+        }
+        self.last_place.store(until, Ordering::Relaxed);
+        Ok(())
     }
 
     fn tree(&self, space: Space) -> &::sled::Tree {
         match space {
             Space::Meta => &self.trees[0],
-            Space::Frames => &self.trees[1],
+            Space::Frames => &self.trees[FRAMES],
             Space::ResultKeys => &self.trees[2],
             Space::Chunks => &self.trees[3],
         }
@@ -165,12 +199,15 @@ impl Store for SledStore {
                     });
                 }
                 Write::Put { space, key, value } => {
+                    if *space == Space::Frames
+                        && let Some(frame) = frame_key(key)
+                    {
+                        self.make_places(frame)?;
+                        newest_frame = Some(frame);
+                    }
                     guarded(&self.dir, || {
                         self.tree(*space).insert(key, value.as_slice())
                     })?;
-                    if *space == Space::Frames {
-                        newest_frame = frame_key(key);
-                    }
                 }
                 Write::Remove { space, key } => {
                     guarded(&self.dir, || self.tree(*space).remove(key))?;
@@ -191,13 +228,15 @@ impl Store for SledStore {
 
     fn read(&self, space: Space, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let value = guarded(&self.dir, || self.tree(space).get(key))?;
-        Ok(value.map(|value| value.to_vec()))
+        Ok(value
+            .filter(|value| !value.is_empty())
+            .map(|value| value.to_vec()))
     }
 
     fn scan(&self, space: Space, from: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
         let mut pairs = self.tree(space).range(from..);
         while let Some((key, value)) = guarded(&self.dir, || pairs.next().transpose())? {
-            if visit(&key, &value).is_break() {
+            if !value.is_empty() && visit(&key, &value).is_break() {
                 break;
             }
         }
@@ -365,6 +404,11 @@ const SPACES: [(Space, &str); 4] = [
     (Space::ResultKeys, "result_keys"),
     (Space::Chunks, "chunks"),
 ];
+/// The place of the frames in that order.
+const FRAMES: usize = 1;
+/// Only a leaf with the newest places ever splits, and no leaf holds as many places as there are ahead at least.
+const FEWEST_PLACES_AHEAD: u64 = 32;
+const MOST_PLACES_AHEAD: u64 = 96;
 const SEGMENT_BYTES: usize = 8 * 1024 * 1024;
 const LOG: &str = "db";
 const CONF: &str = "conf";
@@ -387,6 +431,30 @@ mod tests {
         super::super::suite::suite(|| {
             Arc::new(SledStore::open(dir.path(), SledOptions::default()).unwrap())
         });
+    }
+
+    #[test]
+    fn a_frame_is_written_about_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SledStore::open(dir.path(), SledOptions::default()).unwrap();
+        for frame in 1..=600_u64 {
+            let put = Write::Put {
+                space: Space::Frames,
+                key: frame.to_be_bytes().to_vec(),
+                value: vec![b'x'; 60_000],
+            };
+            store.commit(&[put]).unwrap();
+        }
+        let written = store.log.metadata().unwrap().len();
+        // 36 MB of frames, and the segment that is being filled.
+        assert!(
+            written < 36_000_000 * 5 / 4 + SEGMENT_BYTES as u64,
+            "{written}"
+        );
+        assert_eq!(store.newest_frame().unwrap(), Some(600));
+        drop(store);
+        let store = SledStore::open(dir.path(), SledOptions::default()).unwrap();
+        assert_eq!(store.newest_frame().unwrap(), Some(600));
     }
 
     #[test]

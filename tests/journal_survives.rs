@@ -8,10 +8,14 @@
 
 mod journal;
 
+use std::sync::Arc;
+
 use journal::{accept, action, answer, deliver, open, request};
 use reattach::execution::{Evidence, Permit, Priors, State};
 use reattach::identity::EventId;
 use reattach::identity::{IntentScope, SessionId};
+use reattach::journal::store::faulty::{Fault, FaultyStore};
+use reattach::journal::store::{MemoryStore, Store};
 use reattach::journal::{Event, Journal, Reader, RunStarted, StreamCursor};
 
 #[tokio::test]
@@ -193,5 +197,27 @@ async fn a_closed_journal_says_so() {
             .accept(action(&journal, "a"), &Priors::default(), &request(1))
             .await
             .is_err()
+    );
+}
+
+#[tokio::test]
+async fn a_group_of_which_a_part_arrived_is_no_obstacle() {
+    let disk: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let id = {
+        let store = Arc::new(FaultyStore::new(disk.clone()));
+        let journal = journal::open_in(store.clone()).await;
+        let lease = accept(&journal, "a").await.spend();
+        store.fail_after(0, Fault::Torn);
+        assert!(lease.keep(&answer(&"x".repeat(200_000))).await.is_err());
+        lease.execution()
+    };
+    let journal = journal::open_in(disk).await;
+    assert_eq!(journal.open_record(id).unwrap().state, State::Dispatched);
+    assert!(journal.kept(id).await.unwrap().is_none());
+    let lease = journal.take_over(id).unwrap();
+    lease.keep(&answer("late")).await.unwrap();
+    assert_eq!(
+        &journal.kept(id).await.unwrap().unwrap().message[..],
+        b"late"
     );
 }

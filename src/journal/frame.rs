@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_batch_that_fits_a_frame_is_not_split() {
-        let batches = [vec![draft(40_000)], vec![draft(10_000), draft(20_000)]];
+        let batches = [vec![draft(20_000)], vec![draft(5_000), draft(10_000)]];
         let frames = pack(
             &mut Tip::genesis(&[0; 16]),
             batches.iter().map(Vec::as_slice),
@@ -242,7 +242,7 @@ mod tests {
     fn a_missing_frame_is_noticed() {
         let frames = pack(
             &mut Tip::genesis(&[0; 16]),
-            [&[draft(40_000), draft(40_000)][..]],
+            [&[draft(20_000), draft(20_000)][..]],
         );
         assert_eq!(frames.len(), 2);
         assert!(read(&frames[1..]).is_err());

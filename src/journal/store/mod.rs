@@ -55,8 +55,8 @@ pub enum Write {
     },
 }
 
-/// No value is larger, so that no page of the store ever outgrows a segment.
-pub const MAX_VALUE_BYTES: usize = 64 * 1024;
+/// No value is larger, so that no page of the store ever outgrows a segment, and few pages are much memory.
+pub const MAX_VALUE_BYTES: usize = 32 * 1024;
 
 /// Looks at a pair, and says whether it wants more.
 pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
